@@ -1,0 +1,346 @@
+//! The plan: all that the engine needs to know, frozen, as canonical JSON.
+//!
+//! Nothing here touches a socket or a clock. Python writes a plan (`model/workload.py` holds the same
+//! names), the engine validates it whole and compiles it (`program.rs`). Times are nanoseconds.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the plan that this engine reads.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that one run of the engine does.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Always [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Every random draw of the run follows from it.
+    pub seed: u64,
+    /// Which part of the whole load this machine carries.
+    #[serde(default)]
+    pub share: Share,
+    /// Engine threads; none: one per core that the process may use, never more than the load has users.
+    #[serde(default)]
+    pub threads: Option<u32>,
+    /// Thread i is pinned to `cpus[i % len]`; none: not pinned.
+    #[serde(default)]
+    pub cpus: Option<Vec<u32>>,
+    /// Load before the measured part.
+    #[serde(default)]
+    pub warmup_ns: u64,
+    /// The measured part; none: until every load stream has done its requests.
+    #[serde(default)]
+    pub duration_ns: Option<u64>,
+    /// How long requests in flight may still finish after the end (nothing new is sent).
+    #[serde(default)]
+    pub drain_ns: u64,
+    /// Measured loads and probes, all of one engine.
+    pub streams: Vec<Stream>,
+    /// Where samples, connections, intervals and counters are written; none: kept in memory only.
+    #[serde(default)]
+    pub record: Option<RecordTo>,
+}
+
+/// Share `index` of `of` equal parts of the load.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// From 0.
+    pub index: u32,
+    /// At least 1.
+    pub of: u32,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Share { index: 0, of: 1 }
+    }
+}
+
+/// The folder that the live files go to, and their bound.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct RecordTo {
+    /// An existing folder.
+    pub dir: String,
+    /// Above this many rows the sample log is thinned by a hash of the sequence number.
+    #[serde(default = "default_max_sample_rows")]
+    pub max_sample_rows: u64,
+}
+
+fn default_max_sample_rows() -> u64 {
+    5_000_000
+}
+
+/// A mix of scenarios under one workload against one target, with a recorder of its own.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Unique in the plan.
+    pub name: String,
+    /// Whether it is the measured load or watches it.
+    pub role: Role,
+    /// Where requests go.
+    pub target: Target,
+    /// At least one; drawn by weight for each iteration.
+    pub scenarios: Vec<Scenario>,
+    /// When requests are due.
+    pub workload: Workload,
+    /// How connections are used.
+    #[serde(default)]
+    pub connection: Connection,
+    /// From issue to the last byte, connecting included.
+    pub timeout_ns: u64,
+}
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The measured load.
+    Load,
+    /// A thin stream that watches what the load does to others.
+    Probe,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Host name or address literal, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Value of the Host header.
+    pub authority: String,
+}
+
+/// How connections are used.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// When a connection ends.
+    #[serde(default)]
+    pub reuse: Reuse,
+    /// All users share this many connections (waiting for one is response time); none: one for each user.
+    #[serde(default)]
+    pub pool: Option<u32>,
+}
+
+/// When a connection ends.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reuse {
+    /// Kept until the run or the server ends it.
+    #[default]
+    Keep,
+    /// A new connection for each request.
+    New,
+    /// Closed by us after so many requests.
+    Requests {
+        /// At least 1.
+        requests: u32,
+    },
+}
+
+/// When requests are due.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Workload {
+    /// Users who wait for the answer, think, and ask again.
+    Closed {
+        /// Users at once.
+        users: u32,
+        /// Pause of a user between iterations.
+        #[serde(default)]
+        think: Think,
+        /// Users start evenly spread over this time.
+        #[serde(default)]
+        ramp_ns: u64,
+        /// Each user stops after so many iterations.
+        #[serde(default)]
+        iterations: Option<u64>,
+        /// The stream stops after so many requests in all.
+        #[serde(default)]
+        requests: Option<u64>,
+    },
+    /// Iterations that start at due times, whatever the server does.
+    Open {
+        /// Iterations per second, total.
+        rate_per_s: f64,
+        /// Law of the gaps between due times.
+        arrivals: Arrivals,
+        /// Iterations under way at once; what is due beyond is queued or dropped.
+        max_in_flight: u32,
+        /// What happens to iterations that are due while `max_in_flight` are under way.
+        overflow: Overflow,
+        /// The stream stops after so many requests in all.
+        #[serde(default)]
+        requests: Option<u64>,
+    },
+}
+
+/// Law of the gaps between due times.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// On a fixed grid.
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+}
+
+/// What happens to an iteration that is due while all places are taken.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// It waits; the wait is response time.
+    Queue,
+    /// It is counted as dropped.
+    Drop,
+}
+
+/// A pause.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Think {
+    /// No pause.
+    #[default]
+    None,
+    /// Always the same.
+    Fixed {
+        /// Length.
+        ns: u64,
+    },
+    /// Uniform between two bounds.
+    Uniform {
+        /// Shortest.
+        low_ns: u64,
+        /// Longest.
+        high_ns: u64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean length.
+        mean_ns: u64,
+    },
+}
+
+/// Steps that one user does in order; a failed extraction ends the iteration.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Unique in the stream.
+    pub name: String,
+    /// Share of iterations, relative to the other scenarios; above 0.
+    pub weight: f64,
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+/// One request of a scenario. Strings are templates: `{{...}}` is filled for each request.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Unique in the stream; the name in results.
+    pub name: String,
+    /// GET, POST ...
+    pub method: String,
+    /// Path and query, a template that begins with `/`.
+    pub path: String,
+    /// In the order sent; values are templates. Host, Content-Length and Connection are the engine's.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// What is sent after the head.
+    #[serde(default)]
+    pub body: Body,
+    /// Statuses that are as expected; empty: any from 200 to 399.
+    #[serde(default)]
+    pub expect: Vec<u16>,
+    /// Judged after the status; the first that fails makes the outcome `check_failed`.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// Values for later steps of the same iteration.
+    #[serde(default)]
+    pub extract: Vec<Extract>,
+    /// Pause after this step (before the next step of the iteration).
+    #[serde(default)]
+    pub think: Think,
+}
+
+/// What is sent after the head.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Body {
+    /// Nothing.
+    #[default]
+    None,
+    /// A template.
+    Text {
+        /// The template.
+        text: String,
+    },
+    /// A JSON value; a string in it that is one `{{...}}` keeps its JSON type.
+    Json {
+        /// The value.
+        value: serde_json::Value,
+    },
+    /// The bytes of a file, as they are.
+    File {
+        /// Where it is.
+        path: String,
+        /// SHA-256 of its bytes, hex.
+        digest: String,
+    },
+}
+
+/// One demand on the answer.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Check {
+    /// A value in the JSON body equals this one.
+    Json {
+        /// Dotted path: `data.items[0].id`.
+        path: String,
+        /// The value that must be there.
+        equals: serde_json::Value,
+    },
+    /// A header has this value.
+    Header {
+        /// Name, case-insensitive.
+        name: String,
+        /// The value that it must have.
+        equals: String,
+    },
+    /// The body contains this text.
+    Contains {
+        /// The text.
+        text: String,
+    },
+}
+
+/// One value that later steps use as `{{name}}`.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Extract {
+    /// Its name in templates.
+    pub name: String,
+    /// Where it is found.
+    pub from: Source,
+}
+
+/// Where an extracted value is found.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// In the JSON body.
+    Json {
+        /// Dotted path: `data.id`.
+        path: String,
+    },
+    /// In a header.
+    Header {
+        /// Name, case-insensitive.
+        name: String,
+    },
+}

@@ -1,0 +1,98 @@
+"""Errors that a person can act on: what is wrong, where, and one thing to try.
+
+What the service under test does wrong is data and never ends up here; what the lab does wrong does.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a shell or a CI job sees. Documented in docs/reference/exit-codes.md; each has a test."""
+
+    OK = 0
+    BUG = 1
+    USAGE = 2
+    TESTBED = 3
+    INVALID = 4
+    RECORD = 5
+    OBJECTIVE = 99
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class LoadlensError(Exception):
+    """An expected fault.
+
+    Args:
+        message: What is wrong, with the value given; lower case, no full stop.
+        where: A place that a person can open, such as `study.yaml:14 experiments.a.load.rate`.
+        hint: One thing to try next.
+    """
+
+    code = ExitCode.BUG
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.where:
+            parts.append(f"  at {self.where}")
+        if self.hint:
+            parts.append(f"  try {self.hint}")
+        return "\n".join(parts)
+
+
+class UsageError(LoadlensError):
+    """A flag or an argument that cannot be used as given."""
+
+    code = ExitCode.USAGE
+
+
+class DefinitionError(LoadlensError):
+    """One fault of a study file."""
+
+    code = ExitCode.USAGE
+
+
+class DefinitionErrors(LoadlensError):
+    """All faults of a study file, shown together."""
+
+    code = ExitCode.USAGE
+
+    def __init__(self, faults: list[DefinitionError]) -> None:
+        super().__init__(f"{len(faults)} fault{'s' if len(faults) != 1 else ''} in the study")
+        self.faults = faults
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(fault) for fault in self.faults)
+
+
+class PlanError(LoadlensError):
+    """A plan that the engine refuses."""
+
+    code = ExitCode.USAGE
+
+
+class TestbedError(LoadlensError):
+    """A part of the testbed did not come up, or ended before its time."""
+
+    __test__ = False
+    code = ExitCode.TESTBED
+
+
+class EngineError(LoadlensError):
+    """The generator's own limit, or a broken law of counting: the result is invalid."""
+
+    code = ExitCode.INVALID
+
+
+class RecordError(LoadlensError):
+    """A record that cannot be read or written."""
+
+    code = ExitCode.RECORD

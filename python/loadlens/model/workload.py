@@ -1,0 +1,253 @@
+"""What is asked of the service: scenarios, workload, streams, and the plan that the engine runs.
+
+The same names as `crates/engine/src/plan.rs`; `Plan.to_json` is what passes the door. Times are
+nanoseconds, rates are per second. Nothing here knows a study file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+PLAN_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """A pause of a user: none, fixed, uniform or exponential."""
+
+    kind: Literal["none", "fixed", "uniform", "exponential"] = "none"
+    ns: int | None = None  # fixed
+    low_ns: int | None = None  # uniform
+    high_ns: int | None = None  # uniform
+    mean_ns: int | None = None  # exponential
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is sent after the head; strings are templates."""
+
+    kind: Literal["none", "text", "json", "file"] = "none"
+    text: str | None = None
+    value: Any = None  # json: any JSON value; a string that is one {{...}} keeps its JSON type
+    path: str | None = None  # file
+    digest: str | None = None  # file: SHA-256, hex
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One demand on the answer."""
+
+    kind: Literal["json", "header", "contains"]
+    path: str | None = None
+    name: str | None = None
+    equals: Any = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an extracted value is found."""
+
+    kind: Literal["json", "header"]
+    path: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """One value that later steps of the iteration use as `{{name}}`."""
+
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of a scenario."""
+
+    name: str
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Body = Body()
+    expect: tuple[int, ...] = ()  # empty: any status from 200 to 399
+    checks: tuple[Check, ...] = ()
+    extract: tuple[Extract, ...] = ()
+    think: Think = Think()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Steps that one user does in order."""
+
+    name: str
+    weight: float
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go."""
+
+    host: str
+    port: int
+    authority: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How connections are used: kept, new for each request, or closed after `requests`."""
+
+    reuse: Literal["keep", "new", "requests"] = "keep"
+    requests: int | None = None
+    pool: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Users who wait for the answer, think, and ask again."""
+
+    users: int
+    think: Think = Think()
+    ramp_ns: int = 0
+    iterations: int | None = None
+    requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Iterations that start at due times, whatever the server does."""
+
+    rate_per_s: float
+    arrivals: Literal["constant", "poisson"] = "constant"
+    max_in_flight: int = 1000
+    overflow: Literal["queue", "drop"] = "queue"
+    requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A mix of scenarios under one workload, with a recorder of its own."""
+
+    name: str
+    role: Literal["load", "probe"]
+    target: Target
+    scenarios: tuple[Scenario, ...]
+    workload: Closed | Open
+    connection: Connection = Connection()
+    timeout_ns: int = 30_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTo:
+    """The folder that the live files go to, and the bound of the sample log."""
+
+    dir: str
+    max_sample_rows: int = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that the engine needs."""
+
+    seed: int
+    streams: tuple[Stream, ...]
+    threads: int | None = None
+    cpus: tuple[int, ...] | None = None
+    warmup_ns: int = 0
+    duration_ns: int | None = None
+    drain_ns: int = 0
+    record: RecordTo | None = None
+    share: tuple[int, int] = field(default=(0, 1))
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, nothing that is unset."""
+        return json.dumps(_plan_as_dict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON without the place it is recorded at, hex."""
+        content = _plan_as_dict(self)
+        content.pop("record", None)
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plan_as_dict(plan: Plan) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "schema_version": PLAN_SCHEMA_VERSION,
+        "seed": plan.seed,
+        "share": {"index": plan.share[0], "of": plan.share[1]},
+        "warmup_ns": plan.warmup_ns,
+        "drain_ns": plan.drain_ns,
+        "streams": [_stream_as_dict(stream) for stream in plan.streams],
+    }
+    if plan.threads is not None:
+        content["threads"] = plan.threads
+    if plan.cpus is not None:
+        content["cpus"] = list(plan.cpus)
+    if plan.duration_ns is not None:
+        content["duration_ns"] = plan.duration_ns
+    if plan.record is not None:
+        content["record"] = asdict(plan.record)
+    return content
+
+
+def _stream_as_dict(stream: Stream) -> dict[str, Any]:
+    connection = stream.connection
+    reuse: dict[str, Any] = {"kind": connection.reuse}
+    if connection.reuse == "requests":
+        reuse["requests"] = connection.requests
+    workload = _set_values(stream.workload)
+    workload["kind"] = "closed" if isinstance(stream.workload, Closed) else "open"
+    return {
+        "name": stream.name,
+        "role": stream.role,
+        "target": asdict(stream.target),
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "weight": scenario.weight,
+                "steps": [_step_as_dict(step) for step in scenario.steps],
+            }
+            for scenario in stream.scenarios
+        ],
+        "workload": workload,
+        "connection": {"reuse": reuse} | ({} if connection.pool is None else {"pool": connection.pool}),
+        "timeout_ns": stream.timeout_ns,
+    }
+
+
+def _step_as_dict(step: Step) -> dict[str, Any]:
+    body = _set_values(step.body)
+    if step.body.kind == "json":
+        body["value"] = step.body.value
+    return {
+        "name": step.name,
+        "method": step.method,
+        "path": step.path,
+        "headers": [list(pair) for pair in step.headers],
+        "body": body,
+        "expect": list(step.expect),
+        "checks": [_check_as_dict(check) for check in step.checks],
+        "extract": [{"name": e.name, "from": _set_values(e.source)} for e in step.extract],
+        "think": _set_values(step.think),
+    }
+
+
+def _check_as_dict(check: Check) -> dict[str, Any]:
+    content = _set_values(check)
+    if check.kind in ("json", "header"):
+        content["equals"] = check.equals
+    return content
+
+
+def _set_values(part: Any) -> dict[str, Any]:
+    """The fields of a flat part that are set, its think time as a mapping of its own."""
+    return {
+        name: ({k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value)
+        for name, value in asdict(part).items()
+        if value is not None
+    }
