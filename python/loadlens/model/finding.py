@@ -1,0 +1,130 @@
+"""Estimates, evidence and findings: the only ways in which a number or a cause reaches a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval and where it comes from."""
+
+    metric: str
+    unit: str  # "s", "1/s", "cores", "bytes", "share", "ratio", "requests"
+    point: float
+    low: float | None  # none: open below
+    high: float | None  # none: open above
+    trials: int
+    samples: int
+    method: str  # "t on log of trials", "interval-exceedance HAC, within one trial", "exact count" ...
+    confidence: float = 0.95
+
+    @property
+    def is_within_one_trial(self) -> bool:
+        """Whether the interval says nothing about the variation between runs."""
+        return self.trials == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Not knowing, and what would decide it."""
+
+    metric: str
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """Nobody looked, and why."""
+
+    metric: str
+    reason: str
+
+
+Figure = Estimate | Undecided | NotMeasured
+
+
+class Grade(IntEnum):
+    """How sure a finding is; each word has one fixed meaning."""
+
+    SUSPECTED = 1  # a necessary signal is missing
+    PROBABLE = 2  # all necessary signals pass; something could not be excluded
+    STRONG = 3  # all pass beyond their thresholds with their intervals, every counter-evidence observed and excluded
+    CONFIRMED = 4  # the knob was changed and the predicted change was seen
+
+    @property
+    def word(self) -> str:
+        """The word for people."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One signal that a finding needs, with what was seen."""
+
+    signal: str  # "worker.cpu", "probe.coupling"
+    text: str  # one line for people, with numbers and units
+    chip: str  # at most 32 characters
+    value: float | None
+    low: float | None
+    high: float | None
+    threshold: float | None
+    passed: bool | None  # none: could not be observed
+    chart: str | None = None  # anchor of the chart that shows it
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A rival explanation and whether it is ruled out."""
+
+    rival: str  # "thread pool"
+    text: str  # "CPU is full"
+    ruled_out: bool | None  # none: could not be observed
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a change would bring, before it was made."""
+
+    what: str  # "health mean at 20 users"
+    before: Figure
+    after: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is so, on what evidence, how sure, what to do about it."""
+
+    rule: str  # "eventloop.blocked"
+    grade: Grade
+    impact: float  # share of the response time, capacity or validity at stake, 0-1; orders the report
+    scope: str  # where it holds, in the study's own words: "POST /x · workers=1"
+    statement: str  # at most 90 characters, one verb, at least one number
+    explanation: str  # one or two sentences
+    evidence: tuple[Evidence, ...]
+    counter: tuple[Counter, ...]
+    advice: str  # imperative; with numbers
+    confirm: str  # the experiment that would confirm it
+    predictions: tuple[Prediction, ...] = ()
+    unknown: tuple[str, ...] = ()
+    explained_by: str | None = None  # rule that this one is folded under
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A rule that looked and stayed silent."""
+
+    rule: str
+    title: str
+    reason: str  # with the numbers that rule it out
+
+
+@dataclass(frozen=True, slots=True)
+class NotAssessed:
+    """A rule that could not look."""
+
+    rule: str
+    title: str
+    reason: str  # which signal is missing, and how to get it

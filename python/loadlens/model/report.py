@@ -1,0 +1,192 @@
+"""A report as pure data: every medium is rendered from this and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
+
+State = Literal["ok", "caution", "bad", "unknown"]
+ChartKind = Literal[
+    "load_curve",  # C1
+    "quantiles",  # C2
+    "heat",  # C3
+    "resources",  # C4
+    "density",  # C5
+    "published",  # C6
+    "bystander",  # C7
+    "demand",  # C8
+]
+Cell = str | int | float | None | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """One verdict in the header; word and glyph, never colour alone."""
+
+    state: State
+    text: str
+    anchor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    unit: str = ""
+    align: Literal["left", "right"] = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; figures are formatted by the renderer."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart as datasets; the columns of each kind are those of looks/charts.py."""
+
+    kind: ChartKind
+    anchor: str
+    headline: str  # the result, with a verb
+    datasets: Mapping[str, tuple[Mapping[str, Any], ...]]
+    options: Mapping[str, Any]  # axis titles, domains
+    caption: str  # n, trials, interval, form legend
+    table: Table | None = None
+    entities: Mapping[str, int] | None = None  # name -> colour slot 1-6, fixed for the whole report
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """One case in the matrix."""
+
+    case: str  # slug
+    figures: Mapping[str, Figure]  # metric -> figure; metrics as in Matrix.metrics
+    state: State
+    word: str  # "" | "invalid" | "not run" | "not judged: 2 cores" | "2.1 % failed"
+    judged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Cases of one experiment: rows and columns are factor levels in study order."""
+
+    experiment: str
+    title: str
+    row_factor: str  # "" when there is one row
+    column_factor: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], MatrixCell]
+    metrics: tuple[tuple[str, str, str], ...]  # (key, label, unit): the first is shown first
+    knee_after: Mapping[str, str]  # row -> the last column before the knee
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A published claim and whether our figures uphold it."""
+
+    claim: str
+    published: str
+    ours: Figure
+    tolerance: str
+    holds: bool | None  # none: undecided or not judged
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """One published figure beside ours."""
+
+    case: str
+    step: str
+    metric: str
+    published: float
+    unit: str
+    measured: Figure
+    ratio: float | None
+    shape: str  # "agrees" | "differs" | "reference" | "not judged" | "not measured" | "impossible"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSection:
+    """How our shape compares with the published one."""
+
+    agreement: tuple[str, ...]
+    claims: tuple[ClaimRow, ...]
+    rows: tuple[PublishedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One trial in a case's detail."""
+
+    name: str
+    status: str
+    position: int
+    note: str
+    figures: tuple[Figure, ...]  # in the order of CaseDetail.trial_columns
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDetail:
+    """Everything about one case."""
+
+    slug: str
+    name: str
+    plan: str  # in words
+    trial_columns: tuple[Column, ...]
+    trials: tuple[TrialRow, ...]
+    failures: Table | None
+    charts: tuple[Chart, ...]
+    log_tail: str = ""
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccountingRow:
+    """Who counted how many requests, and what explains a difference."""
+
+    source: str
+    sent: int | None
+    expected_low: int | None
+    expected_high: int | None
+    observed: int | None
+    difference: int | None
+    explained_by: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole answer."""
+
+    schema_version: int
+    study: str
+    question: str
+    answer: tuple[str, ...]  # one or two sentences with numbers
+    badges: tuple[Badge, ...]
+    conditions: tuple[str, ...]
+    findings: tuple[Finding, ...]  # ordered: impact, then grade
+    absent: tuple[Absent, ...]
+    not_assessed: tuple[NotAssessed, ...]
+    matrices: tuple[Matrix, ...]
+    published: PublishedSection | None
+    charts: tuple[Chart, ...]
+    details: tuple[CaseDetail, ...]
+    accounting: tuple[AccountingRow, ...]
+    environment: tuple[tuple[str, str], ...]
+    environment_differences: tuple[str, ...]
+    limits: tuple[str, ...]  # thinned, not watched, not identifiable, assumptions
+    commands: tuple[str, ...]
+    versions: tuple[tuple[str, str], ...]
+    digests: tuple[tuple[str, str], ...]
+    record_digest: str

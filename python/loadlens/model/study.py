@@ -1,0 +1,132 @@
+"""A study as planned: experiments, cases with every `$name` of theirs filled, trials in order.
+
+`define.py` makes a Study from a file, `design.py` makes its cases and the order of its trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from loadlens.model.topology import Entry, Reset, Scalar, Service
+from loadlens.model.workload import Closed, Connection, Open, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a factor: its name and the params that it binds."""
+
+    factor: str
+    name: str  # "5", "threads"
+    binds: tuple[tuple[str, Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A thin open stream beside the load."""
+
+    name: str
+    scenario: Scenario
+    workload: Open
+    connection: Connection
+    timeout_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A limit on a metric; exit 99 when it is missed."""
+
+    metric: str  # such as response_time.p99, failed.share
+    step: str | None
+    below: float | None = None
+    above: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell of an experiment, ready to run: only names of the testbed are still open."""
+
+    name: str  # "alone workers=1 users=5"
+    slug: str  # a folder name, unique in the study
+    experiment: str
+    levels: tuple[Level, ...]
+    params: tuple[tuple[str, Scalar], ...]  # every $name with the value that it has in this case
+    services: tuple[Service, ...]
+    entry: Entry
+    scenarios: tuple[Scenario, ...]
+    workload: Closed | Open
+    connection: Connection
+    timeout_ns: int
+    warmup_ns: int | None  # none: automatic
+    duration_ns: int | None  # none: until the requests are done
+    probes: tuple[Probe, ...]
+    fresh: Literal["trial", "block", "run"]
+    reset: Reset | None
+    trials: int
+    held_out: bool = False
+    needs_cores: int | None = None  # more than the machine has: shown, not judged
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
+    """One trial to run."""
+
+    case: Case
+    block: int  # from 1
+    position: int  # from 1, in the order of the whole run
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The trial's folder name."""
+        return f"block-{self.block}"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Figures that somebody published, as rows of a CSV file."""
+
+    file: str
+    cores: int | None
+    rows: tuple[Mapping[str, str], ...]  # experiment, levels..., step, metric, side, value, unit, note
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published statement about shape that the record can uphold or contradict."""
+
+    kind: Literal["ratio", "rises", "order", "same"]
+    metric: str
+    step: str | None
+    experiment: str
+    where: tuple[tuple[str, str], ...] = ()
+    of: tuple[tuple[str, str], ...] = ()
+    to: tuple[tuple[str, str], ...] = ()
+    over: str | None = None
+    across: str | None = None
+    expected: tuple[str, ...] = ()  # `is`: the levels in their published order
+    published: float | None = None
+    within: float | None = None  # relative tolerance, 0.3 for 30 %
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A whole study."""
+
+    name: str
+    question: str
+    folder: str  # of the study file, absolute
+    text: str  # of the study file, as read
+    params: tuple[tuple[str, Scalar], ...]
+    cases: tuple[Case, ...]
+    order_by: Literal["blocks"]
+    seed: int
+    published: Published | None = None
+    claims: tuple[Claim, ...] = ()
+    objectives: tuple[Objective, ...] = ()
+    quick: bool = False
+    quick_differences: tuple[str, ...] = ()  # what the quick profile changed, in words
+    report: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

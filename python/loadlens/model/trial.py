@@ -1,0 +1,52 @@
+"""One trial as the record keeps it, and the codes of its outcomes (docs/reference/record.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class TrialStatus(StrEnum):
+    """What became of a trial."""
+
+    COMPLETE = "complete"
+    ABORTED = "aborted"  # ended early, by a person or by a crash
+    INVALID = "invalid"  # ran, but a gate says that its figures must not be used
+
+
+class Outcome(IntEnum):
+    """What became of one request; the same codes as the engine's."""
+
+    OK = 0
+    UNEXPECTED_STATUS = 1
+    CHECK_FAILED = 2
+    RESOLVE = 10
+    REFUSED = 11
+    CONNECT_TIMEOUT = 12
+    CONNECT_FAILED = 13
+    RESET = 14
+    CLOSED_BEFORE_RESPONSE = 15
+    CLOSED_ON_REUSE = 16
+    TRUNCATED = 17
+    MALFORMED = 18
+    TIMEOUT = 19
+    LIMIT = 20
+    TLS = 21
+    OWN_DESCRIPTORS = 22
+    OWN_PORTS = 23
+    OWN_MEMORY = 24
+    IN_FLIGHT = 30
+    WAITING = 31
+    DROPPED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a monitor yields: one row of one long table, on one clock."""
+
+    time_ns: int  # since the trial began, CLOCK_MONOTONIC
+    source: str  # proc, host, scrape, server_times, monitor
+    metric: str
+    labels: tuple[tuple[str, str], ...]
+    unit: str
+    value: float | None  # none: the tick was missed
