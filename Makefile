@@ -1,0 +1,48 @@
+# make demo   a real study from nothing: environment, build, run, report
+# make test   the whole test suite, Rust and Python, ending with one summary line
+# make check  format, lint, types, floors, stubs
+# make bench  cost and truth beside other load generators
+# make docs   regenerates the reference pages
+
+SHELL := /bin/bash
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+.PHONY: demo test check bench docs install tools clean
+
+demo: install
+	@$(VENV)/bin/loadlens run studies/register --quick
+
+test: tools
+	@$(PYTHON) tools/test.py
+
+check: tools
+	@$(PYTHON) tools/check.py
+
+bench: tools
+	@cargo build --release --quiet -p loadlens-origin
+	@$(PYTHON) benches/peers.py
+
+docs: install
+	@$(PYTHON) tools/docs.py
+
+install: $(VENV)/.installed
+tools: $(VENV)/.tools
+
+# maturin's editable install: Python is used in place, only a change of the Rust side or of the
+# dependencies builds anything again.
+$(VENV)/.installed: $(RUST) pyproject.toml tools/prerequisites.sh
+	@bash tools/prerequisites.sh
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@echo "installing Loadlens into $(VENV) (the first time builds the engine: a few minutes)" >&2
+	@$(PYTHON) -m pip install --quiet 'maturin>=1.7,<2'
+	@source $(VENV)/bin/activate && maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.installed
+	@$(PYTHON) tools/requirements.py | xargs -d '\n' $(PYTHON) -m pip install --quiet
+	@touch $@
+
+clean:
+	rm -rf $(VENV) target python/loadlens/_engine*.so
