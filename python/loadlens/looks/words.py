@@ -1,0 +1,206 @@
+"""Words that every medium shares: states, grades, forms, names cut to length, and the glossary.
+
+Words carry pass and fail; a glyph only repeats them. Text that comes from outside (names of cases, log lines,
+answers of a server) is data: `plain` takes out what could steer a terminal or reorder a line.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from loadlens.model.finding import Grade
+from loadlens.model.report import State
+from loadlens.model.trial import Outcome
+
+NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
+CHIP_LENGTH = 32
+STATEMENT_LENGTH = 90
+
+GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
+ASCII_GLYPHS: Mapping[State, str] = {"ok": "ok", "caution": "!", "bad": "X", "unknown": "?"}
+BLOCKS = "▁▂▃▄▅▆▇█"
+ASCII_BLOCKS = ".:-=+*#@"
+
+STATE_WORDS: Mapping[State, str] = {"ok": "ok", "caution": "caution", "bad": "bad", "unknown": "not known"}
+GLYPH_LEGEND = "● holds  ▲ with a caveat  ■ does not hold  ○ not known  △ predicted, not judged  ▨ not run"
+
+GRADE_MEANINGS: Mapping[Grade, str] = {
+    Grade.CONFIRMED: "the knob was changed and the predicted change was seen",
+    Grade.STRONG: "every signal passes with its interval, every rival was looked at and excluded",
+    Grade.PROBABLE: "every signal passes; a rival could not be excluded, or an interval touches a limit",
+    Grade.SUSPECTED: "a necessary signal is missing",
+}
+GRADE_STATES: Mapping[Grade, State] = {
+    Grade.CONFIRMED: "ok",
+    Grade.STRONG: "ok",
+    Grade.PROBABLE: "caution",
+    Grade.SUSPECTED: "unknown",
+}
+
+FORM_LEGEND = "circle: measured; line through it: 95 % interval"
+FORMS: Mapping[str, str] = {
+    "steps": "circle: measured, rule: 95 % interval",
+    "within": "hollow circle: one trial, interval within it",
+    "fit": "dashed: model",
+    "published": "hollow diamond: published",
+    "predicted": "hollow triangle: predicted before it was measured",
+    "invalid": "cross: invalid or failed",
+    "warmup": "grey shade: warm-up",
+    "objective": "dotted: limit or objective",
+}
+
+OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.OK: "ok",
+    Outcome.UNEXPECTED_STATUS: "unexpected status",
+    Outcome.CHECK_FAILED: "check failed",
+    Outcome.RESOLVE: "name not resolved",
+    Outcome.REFUSED: "connection refused",
+    Outcome.CONNECT_TIMEOUT: "connect timed out",
+    Outcome.CONNECT_FAILED: "connect failed",
+    Outcome.RESET: "connection reset",
+    Outcome.CLOSED_BEFORE_RESPONSE: "closed before the response",
+    Outcome.CLOSED_ON_REUSE: "closed on reuse",
+    Outcome.TRUNCATED: "truncated",
+    Outcome.MALFORMED: "malformed",
+    Outcome.TIMEOUT: "timed out",
+    Outcome.LIMIT: "over a limit of ours",
+    Outcome.TLS: "TLS failed",
+    Outcome.OWN_DESCRIPTORS: "no descriptor left (ours)",
+    Outcome.OWN_PORTS: "no port left (ours)",
+    Outcome.OWN_MEMORY: "no memory left (ours)",
+    Outcome.IN_FLIGHT: "in flight at the end",
+    Outcome.WAITING: "waiting at the end",
+    Outcome.DROPPED: "dropped",
+}
+
+METRICS: Mapping[str, str] = {
+    "throughput": "requests/s",
+    "response_time.mean": "mean response time",
+    "response_time.p50": "p50 of response time",
+    "response_time.p75": "p75 of response time",
+    "response_time.p90": "p90 of response time",
+    "response_time.p95": "p95 of response time",
+    "response_time.p99": "p99 of response time",
+    "response_time.p999": "p99.9 of response time",
+    "response_time.max": "largest response time",
+    "service_time.mean": "mean service time",
+    "failed.share": "share failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that a report uses, with its one meaning."""
+
+    word: str
+    meaning: str
+
+
+GLOSSARY = (
+    Term("answered", "requests whose whole answer came; ok, unexpected status and check failed together"),
+    Term("case", "one combination of factor levels, run in one or more trials"),
+    Term(
+        "censored", "known only to have lasted longer than a time: timed out, in flight or waiting at the end"
+    ),
+    Term("closed loop", "each user waits for the answer, thinks, and asks again"),
+    Term("demand", "time of one resource that one request needs, without waiting"),
+    Term("dropped", "due, but never issued, because the limit of requests in flight was reached"),
+    Term("due", "when the workload wanted a request sent, and the requests that it wanted"),
+    Term("factor, level", "what a study varies, and a value that it takes"),
+    Term("failed", "issued, but no whole answer came: refused, reset, timed out ..."),
+    Term("generator", "the part of Loadlens that sends the load; it is measured like the service"),
+    Term("held-out case", "a case that was predicted before it was run"),
+    Term("in flight", "issued and not yet answered or failed; counted exactly, not sampled"),
+    Term(
+        "independent requests", "as many unrelated requests as carry the same information as the related ones"
+    ),
+    Term("interval", "where the true value lies in 95 of 100 such studies; the trial is the unit"),
+    Term("issued", "requests that took a connection or began to open one"),
+    Term("knee", "the load from which more load brings waiting and no throughput"),
+    Term("lag", "sent minus due: how late the generator was"),
+    Term("Little's law", "mean in flight = throughput x mean response time; it holds for every true record"),
+    Term("not judged", "shown and predicted, but this machine cannot decide it"),
+    Term("not measured", "nobody looked; the reason stands beside it"),
+    Term("open loop", "requests are due at their times, whatever the server does"),
+    Term("p99", "the time within which 99 of 100 requests were answered; p50 is the median"),
+    Term("plateau", "the throughput that more load no longer raises"),
+    Term("probe", "a thin stream of cheap requests beside the load, on connections of its own"),
+    Term("record", "the folder of a run; every number of a report can be computed again from it"),
+    Term("response time", "from due to done: what a user waited"),
+    Term("service time", "from sent to done, as the client saw it"),
+    Term("trial", "one run of one case; the unit of evidence"),
+    Term("undecided", "measured, but not enough to print a number; the reason says what would decide it"),
+    Term(
+        "valid, invalid", "whether the trial passed its gates; an invalid trial is shown and enters no figure"
+    ),
+    Term("warm-up", "the part at the beginning that is sent and recorded but not used"),
+    Term("within one trial", "the interval says nothing about the variation between runs"),
+)
+
+
+def plain(text: str) -> str:
+    """Text without what could steer a terminal or reorder a line; each such character becomes U+FFFD.
+
+    Line breaks and tabs become spaces. Everything that has a shape stays.
+    """
+    return "".join(" " if c in "\n\r\t\v\f\x85\u2028\u2029" else "\ufffd" if _steers(c) else c for c in text)
+
+
+def plain_lines(text: str) -> str:
+    """Like `plain`, for text of several lines such as the end of a log."""
+    return "\n".join(plain(line.expandtabs(4)) for line in text.splitlines())
+
+
+def _steers(character: str) -> bool:
+    """Control, format (bidirectional marks, zero width) and lone surrogate characters.
+
+    The zero width joiner stays: without it names in several scripts read wrong.
+    """
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs") and character != "\u200d"
+
+
+def cut(name: str, length: int = NAME_LENGTH) -> str:
+    """A name of at most so many characters; the middle goes, because ends tell names apart."""
+    if len(name) <= length:
+        return name
+    front = (length - 2) // 2
+    return f"{name[:front]}..{name[len(name) - (length - 2 - front) :]}"
+
+
+def cut_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
+    """Every name cut to length, still told apart: where two would read alike they get a number."""
+    taken: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        short, number = cut(plain(name), length), 2
+        while short in taken.values():
+            mark = f" ({number})"
+            short, number = cut(plain(name), length - len(mark)) + mark, number + 1
+        taken[name] = short
+    return taken
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """`1 trial`, `3 trials`, `2 classes`."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def listed(parts: Iterable[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    items = list(parts)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+
+
+def grade_counts(grades: Iterable[Grade], ruled_out: int, not_assessed: int) -> str:
+    """The line over the findings: `strong 2 · probable 1 · ruled out 37 · not assessed 3`."""
+    found = list(grades)
+    parts = [f"{g.word} {found.count(g)}" for g in sorted(Grade, reverse=True) if g in found]
+    parts += [f"ruled out {ruled_out}"] if ruled_out else []
+    parts += [f"not assessed {not_assessed}"] if not_assessed else []
+    return " · ".join(parts)
+
+
+def metric(name: str) -> str:
+    """A metric in words; one that has none here keeps its name."""
+    return METRICS.get(name, name.replace("_", " "))
