@@ -1,0 +1,65 @@
+"""The command line: one file per verb, wiring only.
+
+Verbs import what they need when they run, so that `--help` and a short `hit` stay cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from loadlens.cli import check, hit, report, run
+from loadlens.errors import ExitCode, LoadlensError
+
+app = typer.Typer(
+    name="loadlens",
+    help="See what your service does under load, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("hit")(hit.hit)
+app.command("run")(run.run)
+app.command("check")(check.check)
+app.command("report")(report.report)
+app.command("show")(report.show)
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version of Loadlens and of its engine."""
+    from loadlens import __version__, engine
+
+    print(f"loadlens {__version__} (engine {engine.version()})")
+
+
+def main() -> None:
+    """Run the command line; expected faults become a message and an exit code, never a traceback."""
+    try:
+        app(standalone_mode=False)
+    except LoadlensError as fault:
+        sys.stderr.write(f"loadlens: {fault}\n")
+        sys.exit(int(fault.code))
+    except KeyboardInterrupt:
+        sys.exit(int(ExitCode.INTERRUPTED))
+    except typer.Abort:
+        sys.exit(int(ExitCode.INTERRUPTED))
+    except BrokenPipeError:
+        # The reader of our output left (`loadlens ... | head`): nothing more to say, and to nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(int(ExitCode.OK))
+    except Exception as fault:
+        shown = getattr(fault, "show", None)  # a usage fault of the command line
+        if shown is not None:
+            shown()
+            sys.exit(int(ExitCode.USAGE))
+        if os.environ.get("LOADLENS_DEBUG"):
+            raise
+        sys.stderr.write(
+            f"loadlens: a bug of ours: {type(fault).__name__}: {fault}\n"
+            "  try the same with LOADLENS_DEBUG=1 and report what it prints\n"
+        )
+        sys.exit(int(ExitCode.BUG))

@@ -1,0 +1,283 @@
+"""`loadlens hit URL`: one load, a live view, a summary that can be trusted."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from loadlens import units
+from loadlens.errors import ExitCode, UsageError
+from loadlens.model.workload import (
+    Body,
+    Closed,
+    Connection,
+    Open,
+    Plan,
+    Scenario,
+    Step,
+    Stream,
+    Target,
+    Think,
+)
+
+if TYPE_CHECKING:
+    from loadlens.render.terminal.hit import HitSetting
+
+DEFAULT_CONNECTIONS = 10
+DEFAULT_DURATION = "10s"
+
+
+def hit(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the load goes: http://host[:port]/path?query.")],
+    connections: Annotated[
+        str | None,
+        typer.Option(
+            "-c",
+            "--connections",
+            metavar="N",
+            help="Keep N users at it, one connection each; with --rate, at most N requests under way. "
+            "Default: 10, with --rate 1000. Example: -c 100",
+        ),
+    ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option("-n", "--requests", metavar="N", help="End after exactly N requests in all. Example: -n 20k"),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "-d",
+            "--duration",
+            metavar="TIME",
+            help="Measure for TIME; with --requests too, whichever ends first. Default: 10s, "
+            "without limit when --requests is given. Example: -d 30s",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "-r",
+            "--rate",
+            metavar="RATE",
+            help="Send RATE requests per second in all, whatever the service does (open loop); times are then "
+            "measured from when each request was due. Example: -r 500, -r 3000/m",
+        ),
+    ] = None,
+    arrivals: Annotated[
+        str, typer.Option(metavar="LAW", help="Space requests of --rate by LAW: constant or poisson. Default: constant.")
+    ] = "constant",
+    overflow: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="Queue or drop what is due under --rate while all connections are taken: queue (the wait is response "
+            "time) or drop (counted). Default: queue.",
+        ),
+    ] = "queue",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-m", "--method", "-X", metavar="METHOD", help="Use METHOD. Default: GET, with a body POST. Example: -m PUT"
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME:VALUE", help="Add a header; may be repeated. Example: -H 'Accept: */*'"),
+    ] = None,
+    body: Annotated[
+        str | None,
+        typer.Option(
+            "-b",
+            "--body",
+            metavar="TEXT",
+            help="Send TEXT; {{...}} is filled for each request. Example: -b '{\"a\": {{int 1 100}}}'",
+        ),
+    ] = None,
+    body_file: Annotated[
+        Path | None, typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are.")
+    ] = None,
+    think: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none.")
+    ] = None,
+    connection: Annotated[
+        str,
+        typer.Option(
+            metavar="POLICY",
+            help="Keep connections (keep), open a new one for each request (new), or close each after K requests (K). "
+            "Default: keep.",
+        ),
+    ] = "keep",
+    warmup: Annotated[
+        str, typer.Option(metavar="TIME", help="Load for TIME before the measured part. Default: 0s.")
+    ] = "0s",
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 30s.")
+    ] = "30s",
+    threads: Annotated[
+        int | None,
+        typer.Option("-t", "--threads", metavar="N", help="Use N engine threads. Default: one per core, as far as useful."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded.")
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("-k", "--insecure", help="Do not verify certificates (of no effect on http URLs).")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print the headline and the verdicts only.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every percentile and the errors' samples.")] = False,
+) -> None:
+    """Drive one URL and say what came back, and whether that can be trusted.
+
+    Ctrl-C ends the load and prints the results so far. Failed requests alone exit 0.
+    """
+    del insecure  # http only for now: an https URL is refused by name
+    target, path = _target(url)
+    body_part = _body(body, body_file)
+    step = Step(
+        name="request",
+        method=(method or ("GET" if body_part.kind == "none" else "POST")).upper(),
+        path=path,
+        headers=tuple(_header(text) for text in header or ()),
+        body=body_part,
+    )
+    plan = Plan(
+        seed=secrets.randbits(48) if seed is None else seed,
+        streams=(
+            Stream(
+                name="load",
+                role="load",
+                target=target,
+                scenarios=(Scenario("request", 1.0, (step,)),),
+                workload=_workload(connections, requests, rate, arrivals, overflow, think),
+                connection=_connection(connection),
+                timeout_ns=units.duration_ns(timeout),
+            ),
+        ),
+        threads=threads,
+        warmup_ns=units.duration_ns(warmup),
+        duration_ns=_duration(duration, requests),
+    )
+    sys.exit(int(_drive(plan, out=out, as_json=as_json, quiet=quiet, verbose=verbose)))
+
+
+def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose: bool) -> ExitCode:
+    from loadlens.live.hit import HitView
+    from loadlens.render.terminal import hit as terminal
+    from loadlens.run.hit import run_hit
+
+    setting = _setting(plan)
+    with HitView(setting, shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
+        done = run_hit(plan, out=out, on_progress=view.update)
+    if as_json:
+        from loadlens.render.json import hit_as_json
+
+        print(hit_as_json(done.result, setting))
+    else:
+        terminal.print_hit(done.result, setting, record=done.record, quiet=quiet, verbose=verbose)
+    if not all(stream["law_holds"] for stream in done.result["streams"]):
+        return ExitCode.INVALID
+    return done.exit_code
+
+
+def _setting(plan: Plan) -> HitSetting:
+    from loadlens.render.terminal.hit import HitSetting
+
+    return HitSetting.of(plan)
+
+
+def _target(url: str) -> tuple[Target, str]:
+    if "://" not in url:
+        url = f"http://{url}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as fault:
+        raise UsageError(f"not a URL: {url!r} ({fault})", hint="http://127.0.0.1:8080/path") from None
+    if parts.scheme == "https":
+        raise UsageError(f"https is not supported yet, got {url!r}", hint="the service's plain http port")
+    if parts.scheme != "http" or not parts.hostname:
+        raise UsageError(f"not an http URL: {url!r}", hint="http://127.0.0.1:8080/path")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError("a URL with a user name or password in it ends up in records", hint="-H 'Authorization: ...'")
+    host = parts.hostname
+    literal = f"[{host}]" if ":" in host else host
+    authority = literal if port is None else f"{literal}:{port}"
+    path = parts.path or "/"
+    return Target(host, port if port is not None else 80, authority), path + (f"?{parts.query}" if parts.query else "")
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
+    return name.strip(), value.strip()
+
+
+def _body(text: str | None, file: Path | None) -> Body:
+    if text is not None and file is not None:
+        raise UsageError("a body was given twice", where="--body and --body-file", hint="one of the two")
+    if text is not None and text.startswith("@"):
+        file, text = Path(text[1:]), None
+    if text is not None:
+        return Body(kind="text", text=text)
+    if file is None:
+        return Body()
+    import hashlib
+
+    try:
+        content = file.read_bytes()
+    except OSError as fault:
+        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where="--body-file") from None
+    return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
+
+
+def _workload(
+    connections: str | None, requests: str | None, rate: str | None, arrivals: str, overflow: str, think: str | None
+) -> Closed | Open:
+    wanted = None if connections is None else units.count(connections)
+    if wanted is not None and wanted < 1:
+        raise UsageError(f"needs at least 1 connection, got {wanted}", where="--connections")
+    total = None if requests is None else units.count(requests)
+    if total is not None and total < 1:
+        raise UsageError(f"needs at least 1 request, got {total}", where="--requests")
+    if rate is None:
+        pause = Think() if think is None else Think("fixed", ns=units.duration_ns(think))
+        return Closed(users=wanted or DEFAULT_CONNECTIONS, think=pause, requests=total)
+    if think is not None:
+        raise UsageError("users who think do not keep a rate", where="--think and --rate", hint="one of the two")
+    if arrivals not in ("constant", "poisson"):
+        raise UsageError(f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson")
+    if overflow not in ("queue", "drop"):
+        raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
+    return Open(
+        rate_per_s=units.rate_per_s(rate),
+        arrivals="poisson" if arrivals == "poisson" else "constant",
+        max_in_flight=wanted or 1000,
+        overflow="drop" if overflow == "drop" else "queue",
+        requests=total,
+    )
+
+
+def _connection(policy: str) -> Connection:
+    if policy == "keep":
+        return Connection()
+    if policy == "new":
+        return Connection("new")
+    if policy.isdecimal() and int(policy) > 0:
+        return Connection("requests", requests=int(policy))
+    raise UsageError(f"unknown connection policy {policy!r}", where="--connection", hint="keep, new or a number")
+
+
+def _duration(duration: str | None, requests: str | None) -> int | None:
+    if duration is None:
+        return None if requests is not None else units.duration_ns(DEFAULT_DURATION)
+    return units.duration_ns(duration)

@@ -1,0 +1,180 @@
+"""The live view of one load: twelve lines drawn in place on stderr, erased before the summary.
+
+`frame` is a pure function of what the engine said; `HitView` only remembers seconds and draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 20  # seconds in the small histories
+BINS_PER_DECADE = 8  # of the heat strip
+STRIP_DECADES = 5
+STRIP_ROWS = 3
+FRAMES_PER_S = 5
+
+Progress = Mapping[str, Any]
+
+
+class HitView:
+    """Draws progress in place; shows nothing when `shown` is false.
+
+    Args:
+        title: One line that names the load.
+        shown: Whether there is a terminal to draw on.
+    """
+
+    def __init__(self, title: str, *, shown: bool) -> None:
+        self._title = title
+        self._shown = shown
+        self._seconds: deque[Mapping[str, Any]] = deque(maxlen=COLUMNS)
+        self._last_second = -1
+        self._live: Live | None = None
+        self._console: Console | None = None
+
+    def __enter__(self) -> HitView:
+        if self._shown:
+            from rich.console import Console
+            from rich.live import Live
+
+            from loadlens.looks import tokens
+
+            self._console = Console(stderr=True, theme=tokens.rich_theme())
+            self._live = Live(
+                console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+            )
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, fault, trace)
+
+    def update(self, progress: Progress) -> None:
+        """Take one snapshot and draw it."""
+        if self._live is None or self._console is None or not progress["streams"]:
+            return
+        second = int(progress["elapsed_s"])
+        if second != self._last_second:
+            self._last_second = second
+            self._seconds.append(progress["streams"][0]["last"])
+        self._live.update(frame(self._title, progress, tuple(self._seconds), self._console.width), refresh=True)
+
+
+def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...], width: int) -> Text:
+    """Return the picture of one moment.
+
+    Args:
+        title: What runs.
+        progress: The engine's snapshot (docs/reference/engine-api.md).
+        seconds: The `last` blocks of the latest whole seconds, oldest first.
+        width: Columns of the terminal.
+    """
+    from rich.text import Text
+
+    from loadlens.looks import numbers
+
+    stream = progress["streams"][0]
+    last, so_far = stream["last"], stream["so_far"]
+    unit = numbers.time_unit([value for value in (last["p50_s"], so_far["p50_s"]) if value])
+
+    def line(name: str, now: str, all_: str, note: str = "") -> str:
+        return f"  {name:<12}{now:>12}{all_:>12}   {note}".rstrip()
+
+    def times(key: str) -> list[float | None]:
+        return [second[key] for second in seconds]
+
+    def in_unit(value: float | None) -> str:
+        return "not yet" if value is None else numbers.in_unit(value, unit)
+
+    failed = so_far["failed"]
+    lines = [
+        _heading(title, progress, width),
+        " preliminary      last 1 s      so far   each column 1 s",
+        line(
+            "requests/s",
+            numbers.rate(last["rps"]),
+            numbers.rate(so_far["rps"]),
+            sparkline([second["rps"] for second in seconds], from_zero=True),
+        ),
+        line(f"p50  {unit}", in_unit(last["p50_s"]), in_unit(so_far["p50_s"]), sparkline(times("p50_s"))),
+        line(f"p99  {unit}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))),
+        line("failed", numbers.count(last["failed"]), numbers.count(failed), "" if failed else "no failures yet"),
+        line("in flight", numbers.count(stream["in_flight"]), ""),
+        *_strip(seconds, unit),
+        _health(progress),
+    ]
+    text = Text("\n".join(entry[:width] for entry in lines), no_wrap=True, end="")
+    text.highlight_regex(r"(?m)^ ●", "ok")
+    text.highlight_regex(r"(?m)^ ▲", "caution")
+    return text
+
+
+def sparkline(values: list[float | None], *, from_zero: bool = False) -> str:
+    """Bars of equal width, scaled to the largest; a dot where nothing was measured."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "·" * len(values)
+    top = max(known)
+    bottom = 0.0 if from_zero else min(known) / 2
+    span = top - bottom
+    return "".join(
+        "·" if value is None else BARS[round((len(BARS) - 1) * (value - bottom) / span) if span > 0 else 0]
+        for value in values
+    )
+
+
+def _heading(title: str, progress: Progress, width: int) -> str:
+    total, elapsed = progress["total_s"], progress["elapsed_s"]
+    if total:
+        share = min(1.0, elapsed / total)
+        done = f"{elapsed:.0f} of {total:.0f} s ▕{'█' * round(18 * share):<18}▏"
+    else:
+        done = f"{elapsed:.0f} s"
+    if progress["phase"] in ("warmup", "drain", "starting"):
+        done = f"{ {'warmup': 'warm-up', 'drain': 'last answers'}.get(progress['phase'], 'starting') } · {done}"
+    room = width - len(done) - 2
+    shown = title if len(title) <= room else title[: max(0, room - 1)] + "…"
+    return f"{shown:<{max(0, room)}}  {done}"
+
+
+def _strip(seconds: tuple[Mapping[str, Any], ...], unit: str) -> list[str]:
+    """The last seconds as densities on one log axis: a second hump or a stall shows as a band."""
+    known = [upper for second in seconds for upper, count in second["histogram"] if count]
+    low = math.floor(math.log10(min(known))) if known else -4
+    low = min(low, 1 - STRIP_DECADES + (math.ceil(math.log10(max(known))) if known else 1))
+    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0}[unit]
+    marks = "".join(f"{10.0 ** (low + decade) * scale:<{BINS_PER_DECADE}g}" for decade in range(STRIP_DECADES))
+    rows = [f"  {unit + ' (log)':<12}{marks}"]
+    for age in range(STRIP_ROWS):
+        name = "now" if age == 0 else f"-{age} s"
+        bins = [0] * (BINS_PER_DECADE * STRIP_DECADES)
+        if age < len(seconds):
+            for upper, count in seconds[-1 - age]["histogram"]:
+                place = int((math.log10(upper) - low) * BINS_PER_DECADE) if upper > 0 else 0
+                bins[min(max(place, 0), len(bins) - 1)] += count
+        top = max(bins)
+        drawn = "".join("·" if not n else BARS[min(7, math.ceil(7 * n / top))] for n in bins)
+        rows.append(f"   {name:<11}{drawn}")
+    return rows
+
+
+def _health(progress: Progress) -> str:
+    from loadlens.looks import numbers
+
+    busy, late = progress["generator"]["busy"], progress["generator"]["lag_p99_s"]
+    said = f"busy {100 * busy:.0f} %" + ("" if late is None else f", late {numbers.time(late)} at p99")
+    verdict = "▲ generator is near its limit" if busy >= 0.95 else "● generator keeps up"
+    return f" {verdict}: {said}   Ctrl-C stops and reports"
