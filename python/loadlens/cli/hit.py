@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -24,9 +24,6 @@ from loadlens.model.workload import (
     Target,
     Think,
 )
-
-if TYPE_CHECKING:
-    from loadlens.render.terminal.hit import HitSetting
 
 DEFAULT_CONNECTIONS = 10
 DEFAULT_DURATION = "10s"
@@ -171,27 +168,19 @@ def hit(
 
 def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose: bool) -> ExitCode:
     from loadlens.live.hit import HitView
-    from loadlens.render.terminal import hit as terminal
     from loadlens.run.hit import run_hit
 
-    setting = _setting(plan)
-    with HitView(setting, shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
+    with HitView(load_in_words(plan), shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
         done = run_hit(plan, out=out, on_progress=view.update)
     if as_json:
         from loadlens.render.json import hit_as_json
 
-        print(hit_as_json(done.result, setting))
+        print(hit_as_json(done.result, plan))
     else:
-        terminal.print_hit(done.result, setting, record=done.record, quiet=quiet, verbose=verbose)
-    if not all(stream["law_holds"] for stream in done.result["streams"]):
-        return ExitCode.INVALID
+        from loadlens.render.terminal.hit import print_hit
+
+        print_hit(done.result, plan, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
-
-
-def _setting(plan: Plan) -> HitSetting:
-    from loadlens.render.terminal.hit import HitSetting
-
-    return HitSetting.of(plan)
 
 
 def _target(url: str) -> tuple[Target, str]:
@@ -281,3 +270,14 @@ def _duration(duration: str | None, requests: str | None) -> int | None:
     if duration is None:
         return None if requests is not None else units.duration_ns(DEFAULT_DURATION)
     return units.duration_ns(duration)
+
+
+def load_in_words(plan: Plan) -> str:
+    """One line that names the load: method, path, loop, size."""
+    stream = plan.streams[0]
+    step, workload = stream.scenarios[0].steps[0], stream.workload
+    if isinstance(workload, Closed):
+        size = f"closed · {workload.users} connection{'s' if workload.users != 1 else ''}"
+    else:
+        size = f"open · {workload.rate_per_s:g}/s {workload.arrivals}"
+    return f"{step.method} {step.path} · {size}"

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from loadlens.looks import numbers
+from loadlens.looks.numbers import Scale
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
@@ -21,7 +24,7 @@ COLUMNS = 20  # seconds in the small histories
 BINS_PER_DECADE = 8  # of the heat strip
 STRIP_DECADES = 5
 STRIP_ROWS = 3
-FRAMES_PER_S = 5
+PER_SECOND = numbers.scale("1/s")
 
 Progress = Mapping[str, Any]
 
@@ -46,10 +49,11 @@ class HitView:
         if self._shown:
             from rich.console import Console
             from rich.live import Live
+            from rich.theme import Theme
 
             from loadlens.looks import tokens
 
-            self._console = Console(stderr=True, theme=tokens.rich_theme())
+            self._console = Console(stderr=True, theme=Theme(tokens.rich_styles()))
             self._live = Live(
                 console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
             )
@@ -84,11 +88,9 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
     """
     from rich.text import Text
 
-    from loadlens.looks import numbers
-
     stream = progress["streams"][0]
     last, so_far = stream["last"], stream["so_far"]
-    unit = numbers.time_unit([value for value in (last["p50_s"], so_far["p50_s"]) if value])
+    scale = numbers.scale("s", [last["p50_s"], so_far["p50_s"]])
 
     def line(name: str, now: str, all_: str, note: str = "") -> str:
         return f"  {name:<12}{now:>12}{all_:>12}   {note}".rstrip()
@@ -97,7 +99,10 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
         return [second[key] for second in seconds]
 
     def in_unit(value: float | None) -> str:
-        return "not yet" if value is None else numbers.in_unit(value, unit)
+        return "not yet" if value is None else numbers.value(value, scale)
+
+    def rate(value: float) -> str:
+        return numbers.value(value, PER_SECOND)
 
     failed = so_far["failed"]
     lines = [
@@ -105,15 +110,15 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
         " preliminary      last 1 s      so far   each column 1 s",
         line(
             "requests/s",
-            numbers.rate(last["rps"]),
-            numbers.rate(so_far["rps"]),
+            rate(last["rps"]),
+            rate(so_far["rps"]),
             sparkline([second["rps"] for second in seconds], from_zero=True),
         ),
-        line(f"p50  {unit}", in_unit(last["p50_s"]), in_unit(so_far["p50_s"]), sparkline(times("p50_s"))),
-        line(f"p99  {unit}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))),
+        line(f"p50  {scale.name}", in_unit(last["p50_s"]), in_unit(so_far["p50_s"]), sparkline(times("p50_s"))),
+        line(f"p99  {scale.name}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))),
         line("failed", numbers.count(last["failed"]), numbers.count(failed), "" if failed else "no failures yet"),
         line("in flight", numbers.count(stream["in_flight"]), ""),
-        *_strip(seconds, unit),
+        *_strip(seconds, scale),
         _health(progress),
     ]
     text = Text("\n".join(entry[:width] for entry in lines), no_wrap=True, end="")
@@ -150,14 +155,14 @@ def _heading(title: str, progress: Progress, width: int) -> str:
     return f"{shown:<{max(0, room)}}  {done}"
 
 
-def _strip(seconds: tuple[Mapping[str, Any], ...], unit: str) -> list[str]:
+def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
     """The last seconds as densities on one log axis: a second hump or a stall shows as a band."""
     known = [upper for second in seconds for upper, count in second["histogram"] if count]
     low = math.floor(math.log10(min(known))) if known else -4
     low = min(low, 1 - STRIP_DECADES + (math.ceil(math.log10(max(known))) if known else 1))
-    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0}[unit]
-    marks = "".join(f"{10.0 ** (low + decade) * scale:<{BINS_PER_DECADE}g}" for decade in range(STRIP_DECADES))
-    rows = [f"  {unit + ' (log)':<12}{marks}"]
+    decades = (10.0 ** (low + decade) / scale.factor for decade in range(STRIP_DECADES))
+    marks = "".join(f"{mark:<{BINS_PER_DECADE}g}" for mark in decades)
+    rows = [f"  {scale.name + ' (log)':<12}{marks}"]
     for age in range(STRIP_ROWS):
         name = "now" if age == 0 else f"-{age} s"
         bins = [0] * (BINS_PER_DECADE * STRIP_DECADES)
@@ -172,9 +177,7 @@ def _strip(seconds: tuple[Mapping[str, Any], ...], unit: str) -> list[str]:
 
 
 def _health(progress: Progress) -> str:
-    from loadlens.looks import numbers
-
     busy, late = progress["generator"]["busy"], progress["generator"]["lag_p99_s"]
-    said = f"busy {100 * busy:.0f} %" + ("" if late is None else f", late {numbers.time(late)} at p99")
+    said = f"busy {100 * busy:.0f} %" + ("" if late is None else f", late {numbers.with_unit(late, 's')} at p99")
     verdict = "▲ generator is near its limit" if busy >= 0.95 else "● generator keeps up"
     return f" {verdict}: {said}   Ctrl-C stops and reports"

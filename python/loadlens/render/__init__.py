@@ -1,0 +1,1 @@
+"""A Report, or the result of one load, in a medium: terminal, HTML, Markdown, JSON."""

@@ -1,0 +1,65 @@
+"""The JSON of `hit`, version 1 (docs/reference/hit-json.md). Seconds as floats; null where unknown, never 0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from loadlens import __version__
+from loadlens.model.workload import Closed, Plan
+
+SCHEMA_VERSION = 1
+
+
+def hit_as_json(result: Mapping[str, Any], plan: Plan) -> str:
+    """Return one line of JSON for the result of a plan with one stream."""
+    return json.dumps(hit_as_dict(result, plan), ensure_ascii=False, allow_nan=False)
+
+
+def hit_as_dict(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the blocks of the result under the names that scripts rely on."""
+    stream = result["streams"][0]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": f"loadlens {__version__}",
+        "target": _target(plan),
+        "load": _load(plan),
+        "duration_s": result["measured_s"],
+        "ended": result["status"],
+        "requests": stream["requests"],
+        "status": stream["status"],
+        "errors": stream["errors"],
+        "throughput_rps": stream["throughput_rps"],
+        "response_time_s": stream["response_time_s"],
+        "service_time_s": stream["service_time_s"],
+        "lag_s": stream["lag_s"],
+        "phases_s": stream["phases_s"],
+        "bytes": stream["bytes"],
+        "connections": stream["connections"],
+        "little": stream["little"],
+        "generator": result["generator"],
+    }
+
+
+def _target(plan: Plan) -> str:
+    stream = plan.streams[0]
+    return f"http://{stream.target.authority}{stream.scenarios[0].steps[0].path}"
+
+
+def _load(plan: Plan) -> dict[str, Any]:
+    stream = plan.streams[0]
+    step, workload = stream.scenarios[0].steps[0], stream.workload
+    load: dict[str, Any] = {"method": step.method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
+    if isinstance(workload, Closed):
+        load |= {"kind": "closed", "connections": workload.users, "requests": workload.requests}
+    else:
+        load |= {
+            "kind": "open",
+            "rate_per_s": workload.rate_per_s,
+            "arrivals": workload.arrivals,
+            "max_in_flight": workload.max_in_flight,
+            "overflow": workload.overflow,
+            "requests": workload.requests,
+        }
+    return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}

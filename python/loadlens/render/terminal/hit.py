@@ -1,0 +1,332 @@
+"""The summary of one load: the answer first, then whether it can be trusted, then the figures.
+
+`summary` is a pure function from the engine's result to lines; printing stands apart from it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadlens.looks import numbers
+from loadlens.looks.numbers import Scale
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.report import State
+from loadlens.model.workload import Closed, Plan
+
+QUANTILES = ("p50", "p90", "p99", "p999")
+ALL_QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
+NAMES = {"p999": "p99.9"}
+PER_SECOND = numbers.scale("1/s")
+GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
+BARS = "▁▂▃▄▅▆▇█"
+STRIP_WIDTH = 32
+
+Block = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One badge: word and glyph, never colour alone."""
+
+    state: State
+    text: str
+
+    def __str__(self) -> str:
+        return f"{GLYPHS[self.state]} {self.text}"
+
+
+def print_hit(
+    result: Block, plan: Plan, *, record: Path | None = None, quiet: bool = False, verbose: bool = False
+) -> None:
+    """Print the summary on stdout, coloured only when that is a terminal and NO_COLOR is unset."""
+    lines = summary(result, plan, record=record, quiet=quiet, verbose=verbose)
+    text = "\n".join(lines)
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = as_plain(text).encode(encoding, errors="replace").decode(encoding)
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+    from rich.theme import Theme
+
+    from loadlens.looks import tokens
+
+    styled = Text(text)
+    for glyph, state in (("●", "ok"), ("▲", "caution"), ("■", "bad"), ("○", "unknown")):
+        styled.highlight_regex(glyph, state)
+    styled.stylize("bold", 0, len(lines[0]))
+    Console(theme=Theme(tokens.rich_styles()), highlight=False).print(styled, soft_wrap=True)
+
+
+PLAIN = {"●": "ok", "▲": "!", "■": "X", "○": "?", "·": "-", "–": "-", "×": "x", "µ": "u", "…": "~"} | dict(
+    zip(BARS, ".:-=+*#@", strict=True)
+)
+
+
+def as_plain(text: str) -> str:
+    """The same text for a terminal that knows no UTF-8."""
+    return text.translate(str.maketrans(PLAIN))
+
+
+def summary(
+    result: Block, plan: Plan, *, record: Path | None = None, quiet: bool = False, verbose: bool = False
+) -> list[str]:
+    """Return the lines of the summary of a plan with one load stream."""
+    stream = result["streams"][0]
+    lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
+    reasons = _reasons(stream, result)
+    lines += [f"  {reason}" for reason in reasons]
+    if quiet:
+        return lines
+    lines += ["", _load_line(plan, result), ""]
+    if stream["law_holds"]:
+        lines += _figures(stream, result, verbose=verbose)
+        lines += _failures(stream, verbose=verbose)
+        strip = _strip(stream["response_time_s"])
+        lines += ["", *strip] if strip else []
+    lines += ["", *_books(stream, result, plan)]
+    lines += ["", *_ending(plan, record)]
+    return lines
+
+
+def headline(stream: Block, result: Block) -> str:
+    """One sentence: what came back; failures first when there are any."""
+    requests = stream["requests"]
+    if not stream["law_holds"]:
+        gap = abs(requests["due"] - requests["issued"] - requests["dropped"] - requests["waiting"])
+        gap += abs(requests["issued"] - requests["answered"] - requests["failed"] - requests["in_flight"])
+        return f"■ invalid: {numbers.count(gap)} requests unaccounted for"
+    bad = requests["failed"] + requests["unexpected_status"] + requests["check_failed"]
+    judged = requests["answered"] + requests["failed"]
+    rate = numbers.value(stream["throughput_rps"]["value"] or 0.0, PER_SECOND)
+    limited = result["generator"]["verdict"] == "limit"
+    speed = f"{rate} /s is a lower bound: the generator was the limit" if limited else f"{rate} requests/s"
+    if judged == 0:
+        waiting = requests["in_flight"] + requests["waiting"]
+        return f"no answers: {numbers.count(waiting)} requests still unanswered at the end"
+    if bad == judged:
+        return f"every request failed: {_failure_words(stream)}"
+    times = stream["response_time_s"]
+    parts = []
+    if bad:
+        parts.append(f"{100 * bad / judged:.2g} % failed ({_failure_words(stream)})")
+    parts.append(speed)
+    for key, words in (("p50", "half within {}"), ("p99", "99 % within {}")):
+        if times[key]["value"] is not None:
+            parts.append(words.format(numbers.with_unit(times[key]["value"], "s")))
+    if not bad:
+        parts.append("no failures")
+    return "; ".join(parts[:2] if bad else parts[:1]) + "; " + ", ".join(parts[2:] if bad else parts[1:])
+
+
+def verdicts(stream: Block, result: Block) -> list[Verdict]:
+    """Whether the result can be trusted, in badges; the reasons stand on lines of their own."""
+    generator = result["generator"]
+    kept_up = {
+        "kept_up": Verdict("ok", "generator kept up"),
+        "late": Verdict("caution", "generator was late"),
+        "starved": Verdict("caution", "generator was starved of CPU"),
+        "limit": Verdict("bad", "generator was the limit"),
+    }[generator["verdict"]]
+    little = stream["little"]
+    books = (
+        Verdict("bad", "books do not balance")
+        if not stream["law_holds"]
+        else Verdict("caution", "Little's law does not hold")
+        if little["verdict"] == "broken"
+        else Verdict("ok", "books balance")
+    )
+    trusted = stream["law_holds"] and generator["verdict"] == "kept_up" and little["verdict"] != "broken"
+    if result["status"] == "stopped":
+        valid = Verdict("caution", "stopped early")
+    elif not stream["law_holds"]:
+        valid = Verdict("bad", "invalid")
+    elif trusted:
+        valid = Verdict("ok", "valid")
+    else:
+        valid = Verdict("caution", "valid with a caveat")
+    return [valid, books, kept_up, Verdict("caution", "1 trial")]
+
+
+def _reasons(stream: Block, result: Block) -> list[str]:
+    reasons = [*result["generator"]["reasons"], *result["reasons"]]
+    little = stream["little"]
+    if little["verdict"] == "broken" and little["ratio"] is not None:
+        reasons.append(
+            f"throughput × time is {little['ratio']:.3g} of what was in flight: "
+            "the load was not steady, or something was slow to be counted"
+        )
+    if not stream["law_holds"]:
+        reasons.append(stream["law"])
+    return reasons
+
+
+def figure(metric: str, unit: str, quantity: Block, samples: int) -> Figure:
+    """A quantity of the engine's result as a figure."""
+    if quantity["value"] is None:
+        reason = quantity.get("undecided")
+        return Undecided(metric, unit, reason) if reason else NotMeasured(metric, "no request was answered")
+    return Estimate(
+        metric,
+        unit,
+        quantity["value"],
+        quantity["low"],
+        quantity["high"],
+        trials=1,
+        samples=samples,
+        method="interval-exceedance HAC, within one trial",
+    )
+
+
+def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
+    is_open = stream["kind"] == "open"
+    response, service = stream["response_time_s"], stream["service_time_s"]
+    keys = ALL_QUANTILES if verbose else QUANTILES
+    scale = numbers.scale("s", [response[key]["value"] for key in keys])
+    bad = stream["requests"]["unexpected_status"] + stream["requests"]["check_failed"] + stream["requests"]["failed"]
+    yield f"{'':<18}{'value':>12}{'95 % interval':>18}     from"
+    rate = numbers.show(figure("throughput", "1/s", stream["throughput_rps"], response["count"]), PER_SECOND)
+    yield _row("throughput", rate, f"{numbers.count(response['count'])} successes in {result['measured_s']:.3g} s")
+    what = " of successes" if bad else ""
+    yield f"  response time{what}, {'due' if is_open else 'sent'} to done"
+    yield from _quantile_rows(response, scale, keys)
+    if response["max"] is not None:
+        yield _plain_row("largest", f"{numbers.value(response['max'], scale)} {scale.name}", "one request")
+    if is_open:
+        yield f"  service time{what}, sent to done"
+        yield from _quantile_rows(service, scale, keys)
+    for key, words in (("connect", "connecting"), ("first_byte", "first byte, sent to first")):
+        phase = stream["phases_s"][key]
+        if phase["count"] and (verbose or key == "connect" and _reconnects(stream)):
+            yield f"  {words}"
+            yield from _quantile_rows(phase, numbers.scale("s", [phase["p50"]["value"]]), ("p50", "p99"))
+
+
+def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
+    mean = numbers.show(figure("mean", "s", times["mean"], times["count"]), scale)
+    yield _row("  mean", mean, f"{numbers.count(times['independent'] or 0)} independent")
+    for key in keys:
+        quantity = times[key]
+        shown = numbers.show(figure(key, "s", quantity, times["count"]), scale)
+        above = quantity.get("independent_above")
+        origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
+        yield _row(f"  {NAMES.get(key, key)}", shown, shown.origin if shown.state != "measured" else origin)
+    if times["censored"]:
+        yield f"    {numbers.count(times['censored'])} unanswered count as longer than they had lasted"
+
+
+def _row(name: str, shown: numbers.Shown, origin: str) -> str:
+    return f"  {name:<14}{shown.short:>14}{shown.interval:>18}     {origin}".rstrip()
+
+
+def _plain_row(name: str, value: str, origin: str) -> str:
+    return f"    {name:<12}{value:>14}{'':>18}     {origin}".rstrip()
+
+
+def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
+    requests = stream["requests"]
+    rows = []
+    for name, block in stream["errors"].items():
+        first, last = block["first_s"], block["last_s"]
+        rows.append(f"{name.replace('_', ' ')} {numbers.count(block['count'])} (first at {first:.1f} s, last {last:.1f} s)")
+        if verbose:
+            rows += [f"    {sample}" for sample in block["samples"]]
+    if requests["unexpected_status"]:
+        codes = ", ".join(f"{code}: {numbers.count(n)}" for code, n in sorted(stream["status"].items()))
+        rows.append(f"unexpected status {numbers.count(requests['unexpected_status'])} (all answers: {codes})")
+    if requests["check_failed"]:
+        rows.append(f"check failed {numbers.count(requests['check_failed'])}")
+    for index, row in enumerate(rows):
+        yield f"  {'failed' if index == 0 else '':<10}{row}"
+
+
+def _failure_words(stream: Block) -> str:
+    requests = stream["requests"]
+    parts = [(block["count"], name.replace("_", " ")) for name, block in stream["errors"].items()]
+    if requests["unexpected_status"]:
+        codes = "/".join(code for code in sorted(stream["status"]) if not 200 <= int(code) < 400)
+        parts.append((requests["unexpected_status"], f"status {codes}" if codes else "unexpected status"))
+    if requests["check_failed"]:
+        parts.append((requests["check_failed"], "check failed"))
+    return ", ".join(f"{name} {numbers.count(n)}" for n, name in sorted(parts, reverse=True)[:3])
+
+
+def _strip(times: Block) -> list[str]:
+    """The shape of all response times on one log axis."""
+    bins = [(upper, count) for upper, count in times["histogram"] if count and upper > 0]
+    if len(bins) < 2:
+        return []
+    low, high = math.log10(bins[0][0]), math.log10(bins[-1][0])
+    columns = [0] * STRIP_WIDTH
+    for upper, count in bins:
+        columns[min(STRIP_WIDTH - 1, int((math.log10(upper) - low) / (high - low) * STRIP_WIDTH))] += count
+    top = max(columns)
+    drawn = "".join(" " if not n else BARS[math.ceil(7 * n / top)] for n in columns)
+    first, last = (numbers.with_unit(value, "s") for value in (bins[0][0], bins[-1][0]))
+    return [f"  {first} {drawn} {last} (log)"]
+
+
+def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
+    requests, connections = stream["requests"], stream["connections"]
+    n = {key: numbers.count(value) for key, value in requests.items()}
+    if stream["kind"] == "open" or requests["waiting"] or requests["dropped"]:
+        yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
+    yield f"  issued {n['issued']} = answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
+    parts = [f"ok {n['ok']}"]
+    parts += [f"{name.replace('_', ' ')} {n[name]}" for name in ("unexpected_status", "check_failed") if requests[name]]
+    warm = stream["in_warmup"]["answered"]
+    yield f"  answered = {' + '.join(parts)}" + (f" ({numbers.count(warm)} in warm-up)" if warm else "")
+    extra = connections["opened"] - connections["wanted"]
+    ended = [
+        f"{numbers.count(connections[key])} closed by {words}"
+        for key, words in (("closed_by_server", "the server"), ("closed_by_error", "errors"))
+        if connections[key]
+    ]
+    opened = f"{numbers.count(connections['opened'])} connections" + (", none reopened" if extra <= 0 else "")
+    yield "  " + ", ".join([opened, *ended])
+    little = stream["little"]
+    if little["ratio"] is not None:
+        holds = {"holds": "holds", "broken": "does not hold"}.get(little["verdict"], "cannot be judged")
+        yield f"  check      throughput × time / in flight = {little['ratio']:.3f}: Little's law {holds}"
+    generator = result["generator"]
+    late = "not measured" if generator["lag_p99_s"] is None else numbers.with_unit(generator["lag_p99_s"], "s")
+    limit = generator["lag_limit_s"]
+    allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
+    threads = generator["threads"]
+    yield (
+        f"  generator  late {late} at p99{allowed}, busy {100 * generator['busy']:.0f} %"
+        f" of {threads} thread{'s' if threads != 1 else ''}, {generator['cpu_s']:.3g} s of CPU"
+    )
+
+
+def _load_line(plan: Plan, result: Block) -> str:
+    stream = plan.streams[0]
+    step, workload = stream.scenarios[0].steps[0], stream.workload
+    if isinstance(workload, Closed):
+        size = f"closed loop · {workload.users} connection{'s' if workload.users != 1 else ''}"
+    else:
+        size = f"open loop · {workload.rate_per_s:g} /s {workload.arrivals} · at most {workload.max_in_flight} at once"
+    warm = f" after {numbers.duration(result['warmup_s'])} warm-up" if result["warmup_s"] else ""
+    path = step.path if len(step.path) <= 40 else step.path[:39] + "…"
+    return f"{step.method} {path} · {size} · {result['measured_s']:.1f} s{warm}"
+
+
+def _ending(plan: Plan, record: Path | None) -> Iterator[str]:
+    yield "Not measured: variation between runs (1 trial), the server inside, capacity."
+    if record is None:
+        yield "Record   none (-o DIR keeps one)"
+    else:
+        yield f"Record   {record}"
+
+
+def _reconnects(stream: Block) -> bool:
+    return bool(stream["connections"]["opened"] > stream["connections"]["wanted"])
