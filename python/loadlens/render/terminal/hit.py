@@ -302,10 +302,8 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     limit = generator["lag_limit_s"]
     allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
     threads = generator["threads"]
-    yield (
-        f"  generator  late {late} at p99{allowed}, busy {100 * generator['busy']:.0f} %"
-        f" of {threads} thread{'s' if threads != 1 else ''}, {generator['cpu_s']:.3g} s of CPU"
-    )
+    of = f"{threads} thread{'s' if threads != 1 else ''}"
+    yield f"  generator  late {late} at p99{allowed}, busy {100 * generator['busy']:.0f} % of {of}"
 
 
 def _load_line(plan: Plan, result: Block) -> str:
