@@ -193,7 +193,7 @@ def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
     keys = ALL_QUANTILES if verbose else QUANTILES
     scale = numbers.scale("s", [response[key]["value"] for key in keys])
     bad = stream["requests"]["unexpected_status"] + stream["requests"]["check_failed"] + stream["requests"]["failed"]
-    yield f"{'':<18}{'value':>12}{'95 % interval':>18}     from"
+    yield f"{'':<15}{'value':>13}{'95 % interval':>17}    from"
     rate = numbers.show(figure("throughput", "1/s", stream["throughput_rps"], response["count"]), PER_SECOND)
     yield _row("throughput", rate, f"{numbers.count(response['count'])} successes in {result['measured_s']:.3g} s")
     what = " of successes" if bad else ""
@@ -225,11 +225,11 @@ def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterato
 
 
 def _row(name: str, shown: numbers.Shown, origin: str) -> str:
-    return f"  {name:<14}{shown.short:>14}{shown.interval:>18}     {origin}".rstrip()
+    return f"  {name:<13}{shown.short:>13}{shown.interval:>17}    {origin}".rstrip()
 
 
 def _plain_row(name: str, value: str, origin: str) -> str:
-    return f"    {name:<12}{value:>14}{'':>18}     {origin}".rstrip()
+    return f"    {name:<11}{value:>13}{'':>17}    {origin}".rstrip()
 
 
 def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
