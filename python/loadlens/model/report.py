@@ -90,6 +90,18 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectiveRow:
+    """One objective of the study: limit, value, interval and verdict stand on one row."""
+
+    objective: str  # "p99 of response time, step sum"
+    limit: str  # "below 30 ms"
+    figure: Figure
+    state: State  # ok: met; bad: missed; unknown: the interval covers the limit
+    word: str  # "met" | "missed" | "undecided: the interval covers the limit"
+    case: str = ""  # slug, where the study has several
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimRow:
     """A published claim and whether our figures uphold it."""
 
@@ -190,3 +202,4 @@ class Report:
     versions: tuple[tuple[str, str], ...]
     digests: tuple[tuple[str, str], ...]
     record_digest: str
+    objectives: tuple[ObjectiveRow, ...] = ()
