@@ -1,0 +1,1 @@
+"""Charts: rows in, Vega-Lite specs out. `columns` is the contract of the datasets."""
