@@ -10,7 +10,17 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 CHECKS = {
     "rust format": ["cargo", "fmt", "--all", "--check"],
-    "rust lint": ["cargo", "clippy", "--quiet", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    "rust lint": [
+        "cargo",
+        "clippy",
+        "--quiet",
+        "--release",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ],
     "python format": [str(BIN / "ruff"), "format", "--check", "--quiet", "."],
     "python lint": [str(BIN / "ruff"), "check", "--quiet", "."],
     "types": [str(BIN / "mypy")],

@@ -35,7 +35,9 @@ def counts(output: str, pattern: str) -> list[int]:
 
 def pytest_counts(output: str) -> list[int]:
     """Passed, failed (errors included) and skipped of pytest's last line."""
-    last = next((line for line in reversed(output.splitlines()) if re.search(r"\d+ \w+.* in [\d.]+s", line)), "")
+    last = next(
+        (line for line in reversed(output.splitlines()) if re.search(r"\d+ \w+.* in [\d.]+s", line)), ""
+    )
     words = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
     failed = words.get("failed", 0) + words.get("errors", 0) + words.get("error", 0)
     return [words.get("passed", 0), failed, words.get("skipped", 0)]
@@ -47,7 +49,17 @@ def main() -> int:
     if built:
         return built
     rust_code, rust_output = run(
-        ["cargo", "test", "--release", "--quiet", "-p", "loadlens-engine", "-p", "loadlens-origin", "--no-fail-fast"]
+        [
+            "cargo",
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "loadlens-engine",
+            "-p",
+            "loadlens-origin",
+            "--no-fail-fast",
+        ]
     )
     python_code, python_output = run([sys.executable, "-m", "pytest", *sys.argv[1:]])
     rust = counts(rust_output, r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")

@@ -30,7 +30,9 @@ DEFAULT_DURATION = "10s"
 
 
 def hit(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where the load goes: http://host[:port]/path?query.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Where the load goes: http://host[:port]/path?query.")
+    ],
     connections: Annotated[
         str | None,
         typer.Option(
@@ -43,7 +45,9 @@ def hit(
     ] = None,
     requests: Annotated[
         str | None,
-        typer.Option("-n", "--requests", metavar="N", help="End after exactly N requests in all. Example: -n 20k"),
+        typer.Option(
+            "-n", "--requests", metavar="N", help="End after exactly N requests in all. Example: -n 20k"
+        ),
     ] = None,
     duration: Annotated[
         str | None,
@@ -66,7 +70,10 @@ def hit(
         ),
     ] = None,
     arrivals: Annotated[
-        str, typer.Option(metavar="LAW", help="Space requests of --rate by LAW: constant or poisson. Default: constant.")
+        str,
+        typer.Option(
+            metavar="LAW", help="Space requests of --rate by LAW: constant or poisson. Default: constant."
+        ),
     ] = "constant",
     overflow: Annotated[
         str,
@@ -79,12 +86,21 @@ def hit(
     method: Annotated[
         str | None,
         typer.Option(
-            "-m", "--method", "-X", metavar="METHOD", help="Use METHOD. Default: GET, with a body POST. Example: -m PUT"
+            "-m",
+            "--method",
+            "-X",
+            metavar="METHOD",
+            help="Use METHOD. Default: GET, with a body POST. Example: -m PUT",
         ),
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME:VALUE", help="Add a header; may be repeated. Example: -H 'Accept: */*'"),
+        typer.Option(
+            "-H",
+            "--header",
+            metavar="NAME:VALUE",
+            help="Add a header; may be repeated. Example: -H 'Accept: */*'",
+        ),
     ] = None,
     body: Annotated[
         str | None,
@@ -96,10 +112,12 @@ def hit(
         ),
     ] = None,
     body_file: Annotated[
-        Path | None, typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are.")
+        Path | None,
+        typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are."),
     ] = None,
     think: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none.")
+        str | None,
+        typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none."),
     ] = None,
     connection: Annotated[
         str,
@@ -113,14 +131,21 @@ def hit(
         str, typer.Option(metavar="TIME", help="Load for TIME before the measured part. Default: 0s.")
     ] = "0s",
     timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 30s.")
+        str,
+        typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 30s."),
     ] = "30s",
     threads: Annotated[
         int | None,
-        typer.Option("-t", "--threads", metavar="N", help="Use N engine threads. Default: one per core, as far as useful."),
+        typer.Option(
+            "-t",
+            "--threads",
+            metavar="N",
+            help="Use N engine threads. Default: one per core, as far as useful.",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded.")
+        int | None,
+        typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."),
     ] = None,
     insecure: Annotated[
         bool, typer.Option("-k", "--insecure", help="Do not verify certificates (of no effect on http URLs).")
@@ -128,9 +153,15 @@ def hit(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print the headline and the verdicts only.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every percentile and the errors' samples.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print the headline and the verdicts only.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Print every percentile and the errors' samples.")
+    ] = False,
 ) -> None:
     """Drive one URL and say what came back, and whether that can be trusted.
 
@@ -196,12 +227,16 @@ def _target(url: str) -> tuple[Target, str]:
     if parts.scheme != "http" or not parts.hostname:
         raise UsageError(f"not an http URL: {url!r}", hint="http://127.0.0.1:8080/path")
     if parts.username is not None or parts.password is not None:
-        raise UsageError("a URL with a user name or password in it ends up in records", hint="-H 'Authorization: ...'")
+        raise UsageError(
+            "a URL with a user name or password in it ends up in records", hint="-H 'Authorization: ...'"
+        )
     host = parts.hostname
     literal = f"[{host}]" if ":" in host else host
     authority = literal if port is None else f"{literal}:{port}"
     path = parts.path or "/"
-    return Target(host, port if port is not None else 80, authority), path + (f"?{parts.query}" if parts.query else "")
+    return Target(host, port if port is not None else 80, authority), path + (
+        f"?{parts.query}" if parts.query else ""
+    )
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -230,7 +265,12 @@ def _body(text: str | None, file: Path | None) -> Body:
 
 
 def _workload(
-    connections: str | None, requests: str | None, rate: str | None, arrivals: str, overflow: str, think: str | None
+    connections: str | None,
+    requests: str | None,
+    rate: str | None,
+    arrivals: str,
+    overflow: str,
+    think: str | None,
 ) -> Closed | Open:
     wanted = None if connections is None else units.count(connections)
     if wanted is not None and wanted < 1:
@@ -242,9 +282,13 @@ def _workload(
         pause = Think() if think is None else Think("fixed", ns=units.duration_ns(think))
         return Closed(users=wanted or DEFAULT_CONNECTIONS, think=pause, requests=total)
     if think is not None:
-        raise UsageError("users who think do not keep a rate", where="--think and --rate", hint="one of the two")
+        raise UsageError(
+            "users who think do not keep a rate", where="--think and --rate", hint="one of the two"
+        )
     if arrivals not in ("constant", "poisson"):
-        raise UsageError(f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson")
+        raise UsageError(
+            f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson"
+        )
     if overflow not in ("queue", "drop"):
         raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
     return Open(
@@ -263,7 +307,9 @@ def _connection(policy: str) -> Connection:
         return Connection("new")
     if policy.isdecimal() and int(policy) > 0:
         return Connection("requests", requests=int(policy))
-    raise UsageError(f"unknown connection policy {policy!r}", where="--connection", hint="keep, new or a number")
+    raise UsageError(
+        f"unknown connection policy {policy!r}", where="--connection", hint="keep, new or a number"
+    )
 
 
 def _duration(duration: str | None, requests: str | None) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 20  # seconds in the small histories
 BINS_PER_DECADE = 8  # of the heat strip
 STRIP_DECADES = 5
@@ -55,7 +54,11 @@ class HitView:
 
             self._console = Console(stderr=True, theme=Theme(tokens.rich_styles()))
             self._live = Live(
-                console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+                console=self._console,
+                transient=True,
+                auto_refresh=False,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._live.__enter__()
         return self
@@ -74,7 +77,9 @@ class HitView:
         if second != self._last_second:
             self._last_second = second
             self._seconds.append(progress["streams"][0]["last"])
-        self._live.update(frame(self._title, progress, tuple(self._seconds), self._console.width), refresh=True)
+        self._live.update(
+            frame(self._title, progress, tuple(self._seconds), self._console.width), refresh=True
+        )
 
 
 def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...], width: int) -> Text:
@@ -114,16 +119,25 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
             rate(so_far["rps"]),
             sparkline([second["rps"] for second in seconds], from_zero=True),
         ),
-        line(f"p50  {scale.name}", in_unit(last["p50_s"]), in_unit(so_far["p50_s"]), sparkline(times("p50_s"))),
-        line(f"p99  {scale.name}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))),
-        line("failed", numbers.count(last["failed"]), numbers.count(failed), "" if failed else "no failures yet"),
+        line(
+            f"p50  {scale.name}", in_unit(last["p50_s"]), in_unit(so_far["p50_s"]), sparkline(times("p50_s"))
+        ),
+        line(
+            f"p99  {scale.name}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))
+        ),
+        line(
+            "failed",
+            numbers.count(last["failed"]),
+            numbers.count(failed),
+            "" if failed else "no failures yet",
+        ),
         line("in flight", numbers.count(stream["in_flight"]), ""),
         *_strip(seconds, scale),
         _health(progress),
     ]
     text = Text("\n".join(entry[:width] for entry in lines), no_wrap=True, end="")
-    text.highlight_regex(r"(?m)^ ●", "ok")
-    text.highlight_regex(r"(?m)^ ▲", "caution")
+    text.highlight_regex(r"(?m)^ ●", "loadlens.ok")
+    text.highlight_regex(r"(?m)^ ▲", "loadlens.caution")
     return text
 
 
@@ -136,7 +150,9 @@ def sparkline(values: list[float | None], *, from_zero: bool = False) -> str:
     bottom = 0.0 if from_zero else min(known) / 2
     span = top - bottom
     return "".join(
-        "·" if value is None else BARS[round((len(BARS) - 1) * (value - bottom) / span) if span > 0 else 0]
+        "·"
+        if value is None
+        else words.BLOCKS[round((len(words.BLOCKS) - 1) * (value - bottom) / span) if span > 0 else 0]
         for value in values
     )
 
@@ -149,10 +165,11 @@ def _heading(title: str, progress: Progress, width: int) -> str:
     else:
         done = f"{elapsed:.0f} s"
     if progress["phase"] in ("warmup", "drain", "starting"):
-        done = f"{ {'warmup': 'warm-up', 'drain': 'last answers'}.get(progress['phase'], 'starting') } · {done}"
+        done = (
+            f"{ {'warmup': 'warm-up', 'drain': 'last answers'}.get(progress['phase'], 'starting') } · {done}"
+        )
     room = width - len(done) - 2
-    shown = title if len(title) <= room else title[: max(0, room - 1)] + "…"
-    return f"{shown:<{max(0, room)}}  {done}"
+    return f"{words.cut(words.plain(title), max(8, room)):<{max(0, room)}}  {done}"
 
 
 def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
@@ -171,13 +188,15 @@ def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
                 place = int((math.log10(upper) - low) * BINS_PER_DECADE) if upper > 0 else 0
                 bins[min(max(place, 0), len(bins) - 1)] += count
         top = max(bins)
-        drawn = "".join("·" if not n else BARS[min(7, math.ceil(7 * n / top))] for n in bins)
+        drawn = "".join("·" if not n else words.BLOCKS[min(7, math.ceil(7 * n / top))] for n in bins)
         rows.append(f"   {name:<11}{drawn}")
     return rows
 
 
 def _health(progress: Progress) -> str:
     busy, late = progress["generator"]["busy"], progress["generator"]["lag_p99_s"]
-    said = f"busy {100 * busy:.0f} %" + ("" if late is None else f", late {numbers.with_unit(late, 's')} at p99")
+    said = f"busy {100 * busy:.0f} %" + (
+        "" if late is None else f", late {numbers.with_unit(late, 's')} at p99"
+    )
     verdict = "▲ generator is near its limit" if busy >= 0.95 else "● generator keeps up"
     return f" {verdict}: {said}   Ctrl-C stops and reports"

@@ -26,7 +26,9 @@ def plan(workload: Closed | Open | None = None) -> Plan:
     )
 
 
-def quantity(value: float | None, low: float | None = None, high: float | None = None, **more: Any) -> dict[str, Any]:
+def quantity(
+    value: float | None, low: float | None = None, high: float | None = None, **more: Any
+) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "undecided": None, "independent_above": None} | more
 
 

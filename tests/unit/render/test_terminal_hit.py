@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loadlens.model.workload import Open
-from loadlens.render.terminal.hit import as_plain, headline, summary
+from loadlens.render.terminal.hit import headline, summary
+from loadlens.render.terminal.printing import as_ascii
 
 from .hit_result import nothing, plan, result
 
@@ -85,4 +86,4 @@ def test_quiet_is_the_headline_and_the_verdicts() -> None:
 
 
 def test_a_terminal_without_utf8_gets_ascii() -> None:
-    assert as_plain(text(result(), plan())).isascii()
+    assert as_ascii(text(result(), plan())).isascii()

@@ -6,24 +6,22 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import State
 from loadlens.model.workload import Closed, Plan
+from loadlens.render.terminal.printing import print_lines
 
 QUANTILES = ("p50", "p90", "p99", "p999")
 ALL_QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
 NAMES = {"p999": "p99.9"}
 PER_SECOND = numbers.scale("1/s")
-GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
-BARS = "▁▂▃▄▅▆▇█"
 STRIP_WIDTH = 32
 
 Block = Mapping[str, Any]
@@ -37,44 +35,14 @@ class Verdict:
     text: str
 
     def __str__(self) -> str:
-        return f"{GLYPHS[self.state]} {self.text}"
+        return f"{words.GLYPHS[self.state]} {self.text}"
 
 
 def print_hit(
     result: Block, plan: Plan, *, record: Path | None = None, quiet: bool = False, verbose: bool = False
 ) -> None:
-    """Print the summary on stdout, coloured only when that is a terminal and NO_COLOR is unset."""
-    lines = summary(result, plan, record=record, quiet=quiet, verbose=verbose)
-    text = "\n".join(lines)
-    encoding = sys.stdout.encoding or "ascii"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = as_plain(text).encode(encoding, errors="replace").decode(encoding)
-    if not sys.stdout.isatty():
-        print(text)
-        return
-    from rich.console import Console
-    from rich.text import Text
-    from rich.theme import Theme
-
-    from loadlens.looks import tokens
-
-    styled = Text(text)
-    for glyph, state in (("●", "ok"), ("▲", "caution"), ("■", "bad"), ("○", "unknown")):
-        styled.highlight_regex(glyph, state)
-    styled.stylize("bold", 0, len(lines[0]))
-    Console(theme=Theme(tokens.rich_styles()), highlight=False).print(styled, soft_wrap=True)
-
-
-PLAIN = {"●": "ok", "▲": "!", "■": "X", "○": "?", "·": "-", "–": "-", "×": "x", "µ": "u", "…": "~"} | dict(
-    zip(BARS, ".:-=+*#@", strict=True)
-)
-
-
-def as_plain(text: str) -> str:
-    """The same text for a terminal that knows no UTF-8."""
-    return text.translate(str.maketrans(PLAIN))
+    """Print the summary on stdout."""
+    print_lines(summary(result, plan, record=record, quiet=quiet, verbose=verbose), headings=[0])
 
 
 def summary(
@@ -192,10 +160,16 @@ def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
     response, service = stream["response_time_s"], stream["service_time_s"]
     keys = ALL_QUANTILES if verbose else QUANTILES
     scale = numbers.scale("s", [response[key]["value"] for key in keys])
-    bad = stream["requests"]["unexpected_status"] + stream["requests"]["check_failed"] + stream["requests"]["failed"]
+    bad = (
+        stream["requests"]["unexpected_status"]
+        + stream["requests"]["check_failed"]
+        + stream["requests"]["failed"]
+    )
     yield f"{'':<15}{'value':>13}{'95 % interval':>17}    from"
     rate = numbers.show(figure("throughput", "1/s", stream["throughput_rps"], response["count"]), PER_SECOND)
-    yield _row("throughput", rate, f"{numbers.count(response['count'])} successes in {result['measured_s']:.3g} s")
+    yield _row(
+        "throughput", rate, f"{numbers.count(response['count'])} successes in {result['measured_s']:.3g} s"
+    )
     what = " of successes" if bad else ""
     yield f"  response time{what}, {'due' if is_open else 'sent'} to done"
     yield from _quantile_rows(response, scale, keys)
@@ -237,12 +211,16 @@ def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
     rows = []
     for name, block in stream["errors"].items():
         first, last = block["first_s"], block["last_s"]
-        rows.append(f"{name.replace('_', ' ')} {numbers.count(block['count'])} (first at {first:.1f} s, last {last:.1f} s)")
+        rows.append(
+            f"{name.replace('_', ' ')} {numbers.count(block['count'])} (first at {first:.1f} s, last {last:.1f} s)"
+        )
         if verbose:
-            rows += [f"    {sample}" for sample in block["samples"]]
+            rows += [f"    {words.plain(sample)}" for sample in block["samples"]]
     if requests["unexpected_status"]:
         codes = ", ".join(f"{code}: {numbers.count(n)}" for code, n in sorted(stream["status"].items()))
-        rows.append(f"unexpected status {numbers.count(requests['unexpected_status'])} (all answers: {codes})")
+        rows.append(
+            f"unexpected status {numbers.count(requests['unexpected_status'])} (all answers: {codes})"
+        )
     if requests["check_failed"]:
         rows.append(f"check failed {numbers.count(requests['check_failed'])}")
     for index, row in enumerate(rows):
@@ -270,7 +248,7 @@ def _strip(times: Block) -> list[str]:
     for upper, count in bins:
         columns[min(STRIP_WIDTH - 1, int((math.log10(upper) - low) / (high - low) * STRIP_WIDTH))] += count
     top = max(columns)
-    drawn = "".join(" " if not n else BARS[math.ceil(7 * n / top)] for n in columns)
+    drawn = "".join(" " if not n else words.BLOCKS[math.ceil(7 * n / top)] for n in columns)
     first, last = (numbers.with_unit(value, "s") for value in (bins[0][0], bins[-1][0]))
     return [f"  {first} {drawn} {last} (log)"]
 
@@ -282,7 +260,11 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
         yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
     yield f"  issued {n['issued']} = answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
     parts = [f"ok {n['ok']}"]
-    parts += [f"{name.replace('_', ' ')} {n[name]}" for name in ("unexpected_status", "check_failed") if requests[name]]
+    parts += [
+        f"{name.replace('_', ' ')} {n[name]}"
+        for name in ("unexpected_status", "check_failed")
+        if requests[name]
+    ]
     warm = stream["in_warmup"]["answered"]
     yield f"  answered = {' + '.join(parts)}" + (f" ({numbers.count(warm)} in warm-up)" if warm else "")
     extra = connections["opened"] - connections["wanted"]
@@ -298,7 +280,9 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
         holds = {"holds": "holds", "broken": "does not hold"}.get(little["verdict"], "cannot be judged")
         yield f"  check      throughput × time / in flight = {little['ratio']:.3f}: Little's law {holds}"
     generator = result["generator"]
-    late = "not measured" if generator["lag_p99_s"] is None else numbers.with_unit(generator["lag_p99_s"], "s")
+    late = (
+        "not measured" if generator["lag_p99_s"] is None else numbers.with_unit(generator["lag_p99_s"], "s")
+    )
     limit = generator["lag_limit_s"]
     allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
     threads = generator["threads"]
@@ -314,7 +298,7 @@ def _load_line(plan: Plan, result: Block) -> str:
     else:
         size = f"open loop · {workload.rate_per_s:g} /s {workload.arrivals} · at most {workload.max_in_flight} at once"
     warm = f" after {numbers.duration(result['warmup_s'])} warm-up" if result["warmup_s"] else ""
-    path = step.path if len(step.path) <= 40 else step.path[:39] + "…"
+    path = words.cut(words.plain(step.path), 40)
     return f"{step.method} {path} · {size} · {result['measured_s']:.1f} s{warm}"
 
 
