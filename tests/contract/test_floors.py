@@ -66,10 +66,12 @@ def test_only_the_engine_module_imports_the_compiled_one() -> None:
         part_of(path)
         for path in SOURCES
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom)
-        and (
-            node.module == "loadlens._engine"
-            or (node.module == "loadlens" and "_engine" in {a.name for a in node.names})
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (
+                node.module == "loadlens._engine"
+                or (node.module == "loadlens" and "_engine" in {a.name for a in node.names})
+            )
         )
         or (isinstance(node, ast.Import) and any(a.name == "loadlens._engine" for a in node.names))
     }

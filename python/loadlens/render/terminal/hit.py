@@ -88,9 +88,9 @@ def headline(stream: Block, result: Block) -> str:
     if bad:
         parts.append(f"{100 * bad / judged:.2g} % failed ({_failure_words(stream)})")
     parts.append(speed)
-    for key, words in (("p50", "half within {}"), ("p99", "99 % within {}")):
+    for key, phrase in (("p50", "half within {}"), ("p99", "99 % within {}")):
         if times[key]["value"] is not None:
-            parts.append(words.format(numbers.with_unit(times[key]["value"], "s")))
+            parts.append(phrase.format(numbers.with_unit(times[key]["value"], "s")))
     if not bad:
         parts.append("no failures")
     return "; ".join(parts[:2] if bad else parts[:1]) + "; " + ", ".join(parts[2:] if bad else parts[1:])
@@ -178,10 +178,10 @@ def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
     if is_open:
         yield f"  service time{what}, sent to done"
         yield from _quantile_rows(service, scale, keys)
-    for key, words in (("connect", "connecting"), ("first_byte", "first byte, sent to first")):
+    for key, title in (("connect", "connecting"), ("first_byte", "first byte, sent to first")):
         phase = stream["phases_s"][key]
-        if phase["count"] and (verbose or key == "connect" and _reconnects(stream)):
-            yield f"  {words}"
+        if phase["count"] and (verbose or (key == "connect" and _reconnects(stream))):
+            yield f"  {title}"
             yield from _quantile_rows(phase, numbers.scale("s", [phase["p50"]["value"]]), ("p50", "p99"))
 
 
@@ -269,8 +269,8 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     yield f"  answered = {' + '.join(parts)}" + (f" ({numbers.count(warm)} in warm-up)" if warm else "")
     extra = connections["opened"] - connections["wanted"]
     ended = [
-        f"{numbers.count(connections[key])} closed by {words}"
-        for key, words in (("closed_by_server", "the server"), ("closed_by_error", "errors"))
+        f"{numbers.count(connections[key])} closed by {who}"
+        for key, who in (("closed_by_server", "the server"), ("closed_by_error", "errors"))
         if connections[key]
     ]
     opened = f"{numbers.count(connections['opened'])} connections" + (", none reopened" if extra <= 0 else "")

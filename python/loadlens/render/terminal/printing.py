@@ -8,10 +8,18 @@ from collections.abc import Sequence
 
 from loadlens.looks import words
 
-_ASCII = {
+_ASCII: dict[str, str | int | None] = {
     **{glyph: words.ASCII_GLYPHS[state] for state, glyph in words.GLYPHS.items()},
     **dict(zip(words.BLOCKS, words.ASCII_BLOCKS, strict=True)),
-    **{"·": "-", "–": "-", "×": "x", "µ": "u", "…": "~", "→": "->", "≥": ">=", "△": "^", "▨": "#"},
+    "·": "-",
+    "–": "-",
+    "×": "x",
+    "µ": "u",
+    "…": "~",
+    "→": "->",
+    "≥": ">=",
+    "△": "^",
+    "▨": "#",
 }
 
 

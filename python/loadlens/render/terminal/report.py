@@ -80,7 +80,7 @@ def finding_lines(finding: Finding, number: int) -> list[str]:
 def _labelled(label: str, parts: list[str], *, indent: str, most: int | None = None) -> list[str]:
     """Parts under one label, each cut to its line or wrapped over at most two."""
     room = WIDTH - len(indent) - LABEL
-    lines = []
+    lines: list[str] = []
     for part in parts:
         wrapped = textwrap.wrap(part, room) or [""]
         if most is not None and len(wrapped) > 2:
