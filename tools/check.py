@@ -1,4 +1,4 @@
-"""Format, lint, types, floors and stubs: everything that needs no test run. All checks run, then the verdict."""
+"""Format, lint, types, floors and stubs: everything that needs no test run. All run, then the verdict."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def hit(
             "-r",
             "--rate",
             metavar="RATE",
-            help="Send RATE requests per second in all, whatever the service does (open loop); times are then "
-            "measured from when each request was due. Example: -r 500, -r 3000/m",
+            help="Send RATE requests per second in all, whatever the service does (open loop); times "
+            "are then measured from when each request was due. Example: -r 500, -r 3000/m",
         ),
     ] = None,
     arrivals: Annotated[
@@ -79,8 +79,8 @@ def hit(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Queue or drop what is due under --rate while all connections are taken: queue (the wait is response "
-            "time) or drop (counted). Default: queue.",
+            help="Queue or drop what is due under --rate while all connections are taken: queue (the wait "
+            "is response time) or drop (counted). Default: queue.",
         ),
     ] = "queue",
     method: Annotated[
@@ -123,7 +123,8 @@ def hit(
         str,
         typer.Option(
             metavar="POLICY",
-            help="Keep connections (keep), open a new one for each request (new), or close each after K requests (K). "
+            help="Keep connections (keep), open a new one for each request (new), or close each after K "
+            "requests (K). "
             "Default: keep.",
         ),
     ] = "keep",

@@ -1,4 +1,4 @@
-"""The JSON of `hit`, version 1 (docs/reference/hit-json.md). Seconds as floats; null where unknown, never 0."""
+"""The JSON of `hit`, version 1 (docs/reference/hit-json.md): seconds as floats, null where unknown."""
 
 from __future__ import annotations
 

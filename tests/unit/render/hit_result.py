@@ -56,7 +56,8 @@ def nothing() -> dict[str, Any]:
     """A distribution in which nothing fell."""
     empty = {key: quantity(None) for key in ("mean", "p50", "p75", "p90", "p95", "p99", "p999")}
     return empty | {
-        "count": 0, "censored": 0, "stdev": None, "min": None, "max": None, "independent": None, "histogram": []
+        "count": 0, "censored": 0, "stdev": None, "min": None, "max": None, "independent": None,
+        "histogram": [],
     }  # fmt: skip
 
 
@@ -100,8 +101,8 @@ RESULT: dict[str, Any] = {
         }
     ],
     "generator": {
-        "threads": 1, "busy": 0.38, "runq_wait": 0.001, "lag_p99_s": 0.00006, "lag_limit_s": 0.0001, "cpu_s": 3.8,
-        "verdict": "kept_up", "reasons": [],
+        "threads": 1, "busy": 0.38, "runq_wait": 0.001, "lag_p99_s": 0.00006, "lag_limit_s": 0.0001,
+        "cpu_s": 3.8, "verdict": "kept_up", "reasons": [],
     },
 }  # fmt: skip
 

@@ -212,7 +212,8 @@ def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
     for name, block in stream["errors"].items():
         first, last = block["first_s"], block["last_s"]
         rows.append(
-            f"{name.replace('_', ' ')} {numbers.count(block['count'])} (first at {first:.1f} s, last {last:.1f} s)"
+            f"{name.replace('_', ' ')} {numbers.count(block['count'])}"
+            f" (first at {first:.1f} s, last {last:.1f} s)"
         )
         if verbose:
             rows += [f"    {words.plain(sample)}" for sample in block["samples"]]
@@ -258,7 +259,8 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     n = {key: numbers.count(value) for key, value in requests.items()}
     if stream["kind"] == "open" or requests["waiting"] or requests["dropped"]:
         yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
-    yield f"  issued {n['issued']} = answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
+    ends = f"answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
+    yield f"  issued {n['issued']} = {ends}"
     parts = [f"ok {n['ok']}"]
     parts += [
         f"{name.replace('_', ' ')} {n[name]}"
@@ -296,7 +298,8 @@ def _load_line(plan: Plan, result: Block) -> str:
     if isinstance(workload, Closed):
         size = f"closed loop · {workload.users} connection{'s' if workload.users != 1 else ''}"
     else:
-        size = f"open loop · {workload.rate_per_s:g} /s {workload.arrivals} · at most {workload.max_in_flight} at once"
+        rate = f"{workload.rate_per_s:g} /s {workload.arrivals}"
+        size = f"open loop · {rate} · at most {workload.max_in_flight} at once"
     warm = f" after {numbers.duration(result['warmup_s'])} warm-up" if result["warmup_s"] else ""
     path = words.cut(words.plain(step.path), 40)
     return f"{step.method} {path} · {size} · {result['measured_s']:.1f} s{warm}"
