@@ -1,0 +1,9 @@
+//! HTTP/1.1 on the wire: what we send ([`request`]) and what comes back ([`response`]).
+//!
+//! Pure functions over bytes; no sockets. A response is read strictly by RFC 9112: a measuring
+//! instrument that repairs what it reads hides what the service does wrong.
+
+mod body;
+mod general;
+pub mod request;
+pub mod response;

@@ -1,0 +1,13 @@
+//! The data plane of Loadlens: a frozen plan in, counters and histograms out. It knows no Python.
+//!
+//! Floors, low to high: `units` `error` `random`; `plan`; `arrival` `program` `estimate`; `http1`;
+//! then the parts with sockets and clocks. A module uses only what stands below it.
+
+pub mod arrival;
+pub mod error;
+pub mod http1;
+pub mod plan;
+pub mod program;
+pub mod random;
+pub mod units;
+pub mod validate;

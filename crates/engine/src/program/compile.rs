@@ -1,0 +1,525 @@
+//! From a plan to a program, every fault collected on the way.
+
+use super::check::{Checks, Demand, Extraction, From};
+use super::json::{push_escaped, Expected, Path};
+use super::mix::Mix;
+use super::render::{Place, Request, Segment};
+use super::template::{self, Piece, Slot};
+use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
+use crate::error::Fault;
+use crate::http1::request::{is_target_byte, is_token, is_value_byte, push_component, OWN_HEADERS};
+use crate::plan::{Body, Check, Plan, Reuse, Scenario, Source, Step, Stream};
+use crate::validate;
+
+/// The largest body file.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// Where the content of a plan comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum World {
+    /// Files and environment are read.
+    Read,
+    /// Only the plan itself is judged.
+    Unread,
+}
+
+/// Compiles a plan, or gives all its faults.
+pub(super) fn program(plan: &Plan) -> Result<Program, Vec<Fault>> {
+    let mut faults = Vec::new();
+    validate::structure(plan, &mut faults);
+    let streams = streams(plan, World::Read, &mut faults);
+    if faults.is_empty() {
+        Ok(Program { streams })
+    } else {
+        Err(faults)
+    }
+}
+
+/// The faults of templates, headers, bodies, checks and extractions, without reading files or the environment.
+pub fn check(plan: &Plan, faults: &mut Vec<Fault>) {
+    streams(plan, World::Unread, faults);
+}
+
+fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProgram> {
+    let compile =
+        |(index, stream)| stream_program(stream, &format!("streams[{index}]"), world, faults);
+    plan.streams.iter().enumerate().map(compile).collect()
+}
+
+fn stream_program(
+    stream: &Stream,
+    at: &str,
+    world: World,
+    faults: &mut Vec<Fault>,
+) -> StreamProgram {
+    let mut steps = Vec::new();
+    let mut scenarios = Vec::new();
+    let mut slots = 0;
+    for (index, scenario) in stream.scenarios.iter().enumerate() {
+        scenarios.push(ScenarioProgram {
+            name: scenario.name.clone(),
+            first_step: steps.len() as u16,
+            steps: scenario.steps.len() as u16,
+        });
+        let mut compiler = Compiler {
+            world,
+            faults,
+            names: Vec::new(),
+            at: format!("{at}.scenarios[{index}]"),
+            stream,
+        };
+        steps.extend(compiler.steps(scenario));
+        slots = slots.max(compiler.names.len() as u16);
+    }
+    let weights: Vec<f64> = stream
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.weight)
+        .collect();
+    StreamProgram {
+        steps,
+        scenarios,
+        slots,
+        mix: Mix::new(&weights),
+    }
+}
+
+/// Compiles one scenario; `names` grows with what its steps extract.
+struct Compiler<'a> {
+    world: World,
+    faults: &'a mut Vec<Fault>,
+    names: Vec<String>,
+    at: String,
+    stream: &'a Stream,
+}
+
+impl Compiler<'_> {
+    fn fault(&mut self, place: &str, what: String) {
+        self.faults
+            .push(Fault::new(format!("{}{place}", self.at), what));
+    }
+
+    fn steps(&mut self, scenario: &Scenario) -> Vec<StepProgram> {
+        let base = std::mem::take(&mut self.at);
+        let mut steps = Vec::new();
+        for (index, step) in scenario.steps.iter().enumerate() {
+            self.at = format!("{base}.steps[{index}]");
+            let request = self.request(step);
+            let checks = self.checks(step);
+            steps.push(StepProgram {
+                name: step.name.clone(),
+                need: checks.need(),
+                request_is_head: step.method == "HEAD",
+                think: step.think,
+                request,
+                checks,
+            });
+        }
+        steps
+    }
+
+    fn request(&mut self, step: &Step) -> Request {
+        let mut head = self.request_line(step);
+        let given = |name: &str| {
+            step.headers
+                .iter()
+                .any(|(given, _)| given.eq_ignore_ascii_case(name))
+        };
+        let mut line = |text: String| head.push(Segment::Bytes(text.into_bytes()));
+        line(format!(
+            " HTTP/1.1\r\nHost: {}\r\n",
+            self.stream.target.authority
+        ));
+        if !given("user-agent") {
+            line(format!(
+                "User-Agent: loadlens/{}\r\n",
+                env!("CARGO_PKG_VERSION")
+            ));
+        }
+        if !given("accept") {
+            line("Accept: */*\r\n".to_owned());
+        }
+        if matches!(step.body, Body::Json { .. }) && !given("content-type") {
+            line("Content-Type: application/json\r\n".to_owned());
+        }
+        if self.stream.connection.reuse == Reuse::New {
+            line("Connection: close\r\n".to_owned());
+        }
+        head.extend(self.headers(step));
+        let body = self.body(&step.body);
+        // RFC 9110 8.6: also without a body where the method expects one.
+        let length = !matches!(step.body, Body::None)
+            || matches!(step.method.as_str(), "POST" | "PUT" | "PATCH");
+        Request::new(head, body, length)
+    }
+
+    fn request_line(&mut self, step: &Step) -> Vec<Segment> {
+        if !is_token(step.method.as_bytes()) {
+            self.fault(
+                ".method",
+                format!(
+                    "`{}` is no method: letters without spaces, as in GET",
+                    step.method.escape_debug()
+                ),
+            );
+        } else if step.method == "CONNECT" {
+            self.fault(
+                ".method",
+                "CONNECT makes a tunnel, which loadlens does not drive".to_owned(),
+            );
+        } else if step.method == "TRACE" && step.body != Body::None {
+            self.fault(
+                ".body",
+                "a TRACE request has no body (RFC 9110 9.3.8)".to_owned(),
+            );
+        }
+        if !step.path.starts_with('/') {
+            self.fault(
+                ".path",
+                format!("`{}` does not begin with `/`", step.path.escape_debug()),
+            );
+        }
+        let mut segments = vec![Segment::Bytes(format!("{} ", step.method).into_bytes())];
+        segments.extend(self.template(".path", &step.path, Place::Target));
+        segments
+    }
+
+    fn headers(&mut self, step: &Step) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        for (index, (name, value)) in step.headers.iter().enumerate() {
+            let place = format!(".headers[{index}]");
+            if !is_token(name.as_bytes()) {
+                self.fault(
+                    &place,
+                    format!(
+                        "`{}` is no header name: letters, digits and hyphens",
+                        name.escape_debug()
+                    ),
+                );
+            } else if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+                let hint = match name.to_ascii_lowercase().as_str() {
+                    "host" => "set target.authority",
+                    "connection" => "set connection.reuse",
+                    _ => "leave it out",
+                };
+                self.fault(&place, format!("header {name} is the engine's own: {hint}"));
+            }
+            segments.push(Segment::Bytes(format!("{name}: ").into_bytes()));
+            segments.extend(self.template(&place, value, Place::Header));
+            segments.push(Segment::Bytes(b"\r\n".to_vec()));
+        }
+        segments
+    }
+
+    fn body(&mut self, body: &Body) -> Vec<Segment> {
+        match body {
+            Body::None => Vec::new(),
+            Body::Text { text } => self.template(".body.text", text, Place::Text),
+            Body::Json { value } => {
+                let mut segments = Vec::new();
+                self.json(".body.value", value, &mut segments);
+                segments
+            }
+            Body::File { path, digest } => match self.file(path, digest) {
+                Ok(bytes) => vec![Segment::Bytes(bytes)],
+                Err(what) => {
+                    self.fault(".body.path", what);
+                    Vec::new()
+                }
+            },
+        }
+    }
+
+    fn file(&self, path: &str, digest: &str) -> Result<Vec<u8>, String> {
+        if self.world == World::Unread {
+            return Ok(Vec::new());
+        }
+        let unreadable = |error| format!("body file {path} cannot be read: {error}");
+        let length = std::fs::metadata(path).map_err(unreadable)?.len();
+        if length > MAX_FILE_BYTES {
+            return Err(format!(
+                "body file {path} has {length} bytes, at most {MAX_FILE_BYTES} are sent"
+            ));
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let found = super::digest::sha256_hex(&bytes);
+        if !found.eq_ignore_ascii_case(digest) {
+            return Err(format!(
+                "body file {path} has changed since the plan was made: its SHA-256 is {found}"
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a JSON value in pieces; strings are templates, and one that is a single slot keeps its type.
+    fn json(&mut self, place: &str, value: &serde_json::Value, segments: &mut Vec<Segment>) {
+        use serde_json::Value;
+        let constant = |text: &str| Segment::Bytes(text.as_bytes().to_vec());
+        match value {
+            Value::String(text) => segments.extend(self.template(place, text, Place::JsonValue)),
+            Value::Array(items) => {
+                segments.push(constant("["));
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        segments.push(constant(","));
+                    }
+                    self.json(&format!("{place}[{index}]"), item, segments);
+                }
+                segments.push(constant("]"));
+            }
+            Value::Object(members) => {
+                segments.push(constant("{"));
+                for (index, (key, item)) in members.iter().enumerate() {
+                    if key.contains("{{") {
+                        self.fault(place, format!("key `{}`: a key of a JSON body cannot be a template, only values can", key.escape_debug()));
+                    }
+                    let separator = if index > 0 { "," } else { "" };
+                    segments.push(constant(&format!(
+                        "{separator}{}:",
+                        Value::String(key.clone())
+                    )));
+                    self.json(&format!("{place}.{key}"), item, segments);
+                }
+                segments.push(constant("}"));
+            }
+            _ => segments.push(constant(&value.to_string())),
+        }
+    }
+
+    /// A template in pieces written for their place.
+    fn template(&mut self, at: &str, text: &str, place: Place) -> Vec<Segment> {
+        let pieces = match template::parse(text, &self.names) {
+            Ok(pieces) => pieces,
+            Err(what) => {
+                self.fault(at, what);
+                return Vec::new();
+            }
+        };
+        let (place, quoted) = match (place, pieces.as_slice()) {
+            (Place::JsonValue, [Piece::Slot(slot)]) if slot.is_number() => {
+                (Place::JsonValue, false)
+            }
+            (Place::JsonValue, [Piece::Slot(Slot::Extracted(_))]) => (Place::JsonValue, false),
+            (Place::JsonValue, _) => (Place::JsonString, true),
+            _ => (place, false),
+        };
+        let mut segments: Vec<Segment> = pieces
+            .into_iter()
+            .map(|piece| self.segment(at, piece, place))
+            .collect();
+        if quoted {
+            segments.insert(0, Segment::Bytes(b"\"".to_vec()));
+            segments.push(Segment::Bytes(b"\"".to_vec()));
+        }
+        segments
+    }
+
+    fn segment(&mut self, at: &str, piece: Piece, place: Place) -> Segment {
+        let slot = match piece {
+            Piece::Literal(text) => return Segment::Bytes(self.literal(at, &text, place)),
+            Piece::Slot(slot) => slot,
+        };
+        match slot {
+            Slot::Uuid => Segment::Uuid,
+            Slot::Int { low, high } => Segment::Int { low, high },
+            Slot::Float { low, high } => Segment::Float { low, high },
+            Slot::Word { letters } => Segment::Word { letters },
+            Slot::Timestamp => Segment::Timestamp,
+            Slot::Sequence => Segment::Sequence,
+            Slot::Extracted(slot) => Segment::Extracted { slot, place },
+            Slot::Choice(words) => {
+                let word = |word: String| self.written(at, &word, place, "a word of choice");
+                Segment::Choice(words.into_iter().map(word).collect())
+            }
+            Slot::Env(name) => Segment::Bytes(match self.environment(at, &name) {
+                Some(value) => {
+                    self.written(at, &value, place, &format!("environment variable {name}"))
+                }
+                None => Vec::new(),
+            }),
+        }
+    }
+
+    fn environment(&mut self, at: &str, name: &str) -> Option<String> {
+        if self.world == World::Unread {
+            return None;
+        }
+        match std::env::var(name) {
+            Ok(value) => Some(value),
+            Err(std::env::VarError::NotPresent) => {
+                self.fault(
+                    at,
+                    format!("environment variable {name} is not set: set it where loadlens runs"),
+                );
+                None
+            }
+            Err(std::env::VarError::NotUnicode(_)) => {
+                self.fault(at, format!("environment variable {name} is not UTF-8"));
+                None
+            }
+        }
+    }
+
+    /// A value as it is written in its place. A fault names `origin`, never the value: it may be a secret.
+    fn written(&mut self, at: &str, value: &str, place: Place, origin: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        match place {
+            Place::Target => push_component(&mut out, value.as_bytes()),
+            Place::JsonString | Place::JsonValue => push_escaped(&mut out, value.as_bytes()),
+            Place::Text => out.extend_from_slice(value.as_bytes()),
+            Place::Header if value.bytes().all(is_value_byte) => {
+                out.extend_from_slice(value.as_bytes())
+            }
+            Place::Header => self.fault(
+                at,
+                format!("{origin} has a control byte, which no header may have"),
+            ),
+        }
+        out
+    }
+
+    /// Text that stands in the plan itself: taken as it is where it may stand, else a fault.
+    fn literal(&mut self, at: &str, text: &str, place: Place) -> Vec<u8> {
+        let bytes = text.as_bytes();
+        match place {
+            Place::JsonString | Place::JsonValue => {
+                let mut out = Vec::new();
+                push_escaped(&mut out, bytes);
+                return out;
+            }
+            Place::Text => {}
+            Place::Header => {
+                if !bytes.iter().all(|byte| is_value_byte(*byte)) {
+                    self.fault(
+                        at,
+                        "a control byte, which no header value may have".to_owned(),
+                    );
+                }
+            }
+            Place::Target => {
+                if let Some(bad) = text
+                    .chars()
+                    .find(|c| !c.is_ascii() || !is_target_byte(*c as u8))
+                {
+                    let mut escaped = Vec::new();
+                    push_component(&mut escaped, bad.to_string().as_bytes());
+                    let escaped = String::from_utf8_lossy(&escaped).into_owned();
+                    self.fault(
+                        at,
+                        format!(
+                            "`{}` may not stand in a path or query: write {escaped}",
+                            bad.escape_debug()
+                        ),
+                    );
+                } else if !percent_is_whole(bytes) {
+                    self.fault(
+                        at,
+                        "`%` without two hexadecimal digits after it: write %25 for a percent sign"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        bytes.to_vec()
+    }
+
+    fn checks(&mut self, step: &Step) -> Checks {
+        let mut checks = Checks {
+            expect: step.expect.clone(),
+            ..Checks::default()
+        };
+        for (index, check) in step.checks.iter().enumerate() {
+            match demand(check) {
+                Ok(demand) => checks.demands.push(demand),
+                Err(what) => self.fault(&format!(".checks[{index}]"), what),
+            }
+        }
+        for (index, extract) in step.extract.iter().enumerate() {
+            let place = format!(".extract[{index}]");
+            if let Err(what) = template::check_name(&extract.name) {
+                self.fault(&place, what);
+            }
+            match origin(&extract.from) {
+                Ok(from) => {
+                    let slot = self.slot(&extract.name);
+                    checks.extracts.push(Extraction {
+                        name: extract.name.clone(),
+                        slot,
+                        from,
+                    });
+                }
+                Err(what) => self.fault(&place, what),
+            }
+        }
+        checks
+    }
+
+    /// The slot of an extracted name: the one it has, or a new one.
+    fn slot(&mut self, name: &str) -> u16 {
+        let known = self.names.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        }) as u16
+    }
+}
+
+fn percent_is_whole(text: &[u8]) -> bool {
+    text.iter().enumerate().all(|(at, byte)| {
+        *byte != b'%'
+            || text
+                .get(at + 1..at + 3)
+                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+fn demand(check: &Check) -> Result<Demand, String> {
+    Ok(match check {
+        Check::Json { path, equals } => Demand::Json {
+            path: Path::parse(path)?,
+            text: path.clone(),
+            expected: Expected::new(equals),
+        },
+        Check::Header { name, equals } => Demand::Header {
+            name: header_name(name)?,
+            expected: equals.trim().as_bytes().to_vec(),
+        },
+        Check::Contains { text } if text.is_empty() => {
+            return Err("an empty text is in every body".to_owned())
+        }
+        Check::Contains { text } => Demand::Contains(Box::new(
+            memchr::memmem::Finder::new(text.as_bytes()).into_owned(),
+        )),
+    })
+}
+
+fn origin(source: &Source) -> Result<From, String> {
+    Ok(match source {
+        Source::Json { path } => From::Json {
+            path: Path::parse(path)?,
+            text: path.clone(),
+        },
+        Source::Header { name } => From::Header(header_name(name)?),
+    })
+}
+
+fn header_name(name: &str) -> Result<String, String> {
+    if is_token(name.as_bytes()) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!(
+            "`{}` is no header name: letters, digits and hyphens",
+            name.escape_debug()
+        ))
+    }
+}
+
+impl Slot {
+    /// Whether it gives a JSON number.
+    fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Slot::Int { .. } | Slot::Float { .. } | Slot::Timestamp | Slot::Sequence
+        )
+    }
+}

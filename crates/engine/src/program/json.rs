@@ -1,0 +1,317 @@
+//! One value of a JSON body, found by scanning: no tree is built and nothing after the value is read.
+//!
+//! What lies on the way is skipped by its brackets and quotes; the value itself must be valid JSON.
+//! Of members with the same name the first counts.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// The deepest nesting that is followed.
+const MAX_DEPTH: u32 = 128;
+
+/// A dotted path: `data.items[0].id`, `["a key"].x`, with or without a leading `$`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Path(Vec<Member>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Member {
+    Key(String),
+    Index(usize),
+}
+
+impl Path {
+    /// Reads a path; a fault says what is wrong and where.
+    pub fn parse(text: &str) -> Result<Path, String> {
+        let mut members = Vec::new();
+        let mut rest = text.strip_prefix('$').unwrap_or(text);
+        if text.trim() != text || text.is_empty() {
+            return Err(format!(
+                "`{text}` is no JSON path: example data.items[0].id"
+            ));
+        }
+        while !rest.is_empty() {
+            let (member, after) = if let Some(quoted) = rest.strip_prefix("[\"") {
+                let end = quoted
+                    .find("\"]")
+                    .ok_or_else(|| format!("`[\"` is not closed in JSON path `{text}`"))?;
+                (Member::Key(quoted[..end].to_owned()), &quoted[end + 2..])
+            } else if let Some(index) = rest.strip_prefix('[') {
+                let end = index
+                    .find(']')
+                    .ok_or_else(|| format!("`[` is not closed in JSON path `{text}`"))?;
+                let number = index[..end]
+                    .parse()
+                    .ok()
+                    .filter(|_| index[..end].bytes().all(|b| b.is_ascii_digit()));
+                let number = number.ok_or_else(|| {
+                    format!(
+                        "`[{}]` in JSON path `{text}` is no index: a number from 0, or [\"a key\"]",
+                        &index[..end]
+                    )
+                })?;
+                (Member::Index(number), &index[end + 1..])
+            } else {
+                let key = if members.is_empty() && !text.starts_with('$') {
+                    rest
+                } else {
+                    rest.strip_prefix('.').ok_or_else(|| {
+                        format!("a dot is missing in JSON path `{text}` before `{rest}`")
+                    })?
+                };
+                let end = key.find(['.', '[']).unwrap_or(key.len());
+                if end == 0 {
+                    return Err(format!("JSON path `{text}` has an empty name: write [\"\"] for a key without letters"));
+                }
+                (Member::Key(key[..end].to_owned()), &key[end..])
+            };
+            members.push(member);
+            rest = after;
+        }
+        if members.len() > MAX_DEPTH as usize {
+            return Err(format!(
+                "a JSON path has at most {MAX_DEPTH} parts, this one has {}",
+                members.len()
+            ));
+        }
+        Ok(Path(members))
+    }
+
+    /// The bytes of the value at this path; none when it is not there or not valid JSON.
+    pub fn find<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body); // RFC 8259 8.1 lets a reader ignore it
+        let mut scanner = Scanner { bytes: body, at: 0 };
+        for member in &self.0 {
+            match member {
+                Member::Key(key) => scanner.enter_member(key)?,
+                Member::Index(index) => scanner.enter_element(*index)?,
+            }
+        }
+        scanner.space();
+        let start = scanner.at;
+        scanner.skip_value()?;
+        let raw = &body[start..scanner.at];
+        is_valid(raw).then_some(raw)
+    }
+}
+
+fn is_valid(raw: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(raw) else {
+        return false;
+    };
+    match raw {
+        [b'"', inner @ .., b'"'] if inner.iter().all(|byte| *byte >= b' ' && *byte != b'\\') => {
+            true
+        }
+        _ => serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(),
+    }
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    fn space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// Passes one byte and the space before it.
+    fn pass(&mut self, byte: u8) -> Option<()> {
+        self.space();
+        (*self.bytes.get(self.at)? == byte).then(|| self.at += 1)
+    }
+
+    /// To the value of the member `key` of the object that begins here.
+    fn enter_member(&mut self, key: &str) -> Option<()> {
+        self.pass(b'{')?;
+        loop {
+            self.space();
+            let name = self.skip_string()?;
+            self.pass(b':')?;
+            if is_name(name, key) {
+                return Some(());
+            }
+            self.skip_value()?;
+            self.pass(b',')?; // a closing brace: not there
+        }
+    }
+
+    /// To element `index` of the array that begins here.
+    fn enter_element(&mut self, index: usize) -> Option<()> {
+        self.pass(b'[')?;
+        self.space();
+        if self.bytes.get(self.at) == Some(&b']') {
+            return None;
+        }
+        for _ in 0..index {
+            self.skip_value()?;
+            self.pass(b',')?;
+        }
+        Some(())
+    }
+
+    /// Past the string that begins here; returns it with its quotes.
+    fn skip_string(&mut self) -> Option<&'a [u8]> {
+        let start = self.at;
+        if *self.bytes.get(start)? != b'"' {
+            return None;
+        }
+        self.at += 1;
+        loop {
+            let rest = &self.bytes[self.at..];
+            let found = memchr::memchr2(b'"', b'\\', rest)?;
+            if rest[found] == b'"' {
+                self.at += found + 1;
+                return Some(&self.bytes[start..self.at]);
+            }
+            self.at += found + 2; // the byte after a backslash never ends a string
+            if self.at > self.bytes.len() {
+                return None;
+            }
+        }
+    }
+
+    /// Past the value that begins here, by its brackets and quotes.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut depth = 0u32;
+        let mut arrays = 0u128; // bit 0: whether the innermost open bracket is an array's
+        self.space();
+        loop {
+            match *self.bytes.get(self.at)? {
+                b'"' => {
+                    self.skip_string()?;
+                }
+                open @ (b'{' | b'[') => {
+                    if depth == MAX_DEPTH {
+                        return None;
+                    }
+                    depth += 1;
+                    arrays = arrays << 1 | u128::from(open == b'[');
+                    self.at += 1;
+                    continue;
+                }
+                close @ (b'}' | b']') => {
+                    if depth == 0 || (close == b']') != (arrays & 1 == 1) {
+                        return None;
+                    }
+                    depth -= 1;
+                    arrays >>= 1;
+                    self.at += 1;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => self.skip_scalar()?,
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Past a number, `true`, `false` or `null`.
+    fn skip_scalar(&mut self) -> Option<()> {
+        let rest = &self.bytes[self.at..];
+        let len = rest
+            .iter()
+            .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')))
+            .unwrap_or(rest.len());
+        self.at += len;
+        (len > 0).then_some(())
+    }
+}
+
+fn is_name(quoted: &[u8], key: &str) -> bool {
+    let inner = &quoted[1..quoted.len() - 1];
+    if memchr::memchr(b'\\', inner).is_none() {
+        return inner == key.as_bytes();
+    }
+    unescaped(quoted).is_some_and(|name| name == key.as_bytes())
+}
+
+/// The content of a JSON string that is given with its quotes; none when it is not valid.
+pub(super) fn unescaped(quoted: &[u8]) -> Option<Vec<u8>> {
+    serde_json::from_slice::<String>(quoted)
+        .ok()
+        .map(String::into_bytes)
+}
+
+/// Appends `text` as the inside of a JSON string; bytes that are not UTF-8 become U+FFFD.
+pub(super) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    let text: Cow<'_, str> = String::from_utf8_lossy(text);
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..=0x1f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// A JSON value to compare with.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    value: Value,
+    /// As serde_json writes it: the same bytes need no parsing.
+    bytes: Vec<u8>,
+}
+
+impl Expected {
+    pub fn new(value: &Value) -> Self {
+        Expected {
+            value: value.clone(),
+            bytes: value.to_string().into_bytes(),
+        }
+    }
+
+    /// Whether `raw` is the same JSON value: numbers by their value, members in any order.
+    pub fn is(&self, raw: &[u8]) -> bool {
+        raw == self.bytes
+            || serde_json::from_slice(raw).is_ok_and(|found: Value| same(&found, &self.value))
+    }
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+        }
+        _ => a == b,
+    }
+}
+
+fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
+    let whole = |n: &serde_json::Number| {
+        n.as_i64()
+            .map(i128::from)
+            .or_else(|| n.as_u64().map(i128::from))
+    };
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.as_f64() == b.as_f64(),
+        (Some(whole), None) => is_float(whole, b),
+        (None, Some(whole)) => is_float(whole, a),
+    }
+}
+
+/// Whether a float is exactly this whole number: 2^53 + 1 is not 2^53.
+fn is_float(whole: i128, float: &serde_json::Number) -> bool {
+    float
+        .as_f64()
+        .is_some_and(|float| float == whole as f64 && float as i128 == whole)
+}

@@ -1,0 +1,135 @@
+//! Scenarios compiled: what each step sends, and how its answer is judged.
+//!
+//! Everything that can be decided once is decided in [`Program::compile`]; rendering a request appends bytes to a
+//! buffer and judging an answer reads it in place.
+
+mod check;
+mod compile;
+mod digest;
+mod json;
+mod mix;
+mod render;
+mod template;
+mod values;
+
+pub use check::{Judgement, Need};
+pub use compile::check;
+pub use mix::Mix;
+pub use render::{RenderContext, RenderFault};
+pub use template::check_template;
+pub use values::{Values, MAX_VALUE_BYTES};
+
+use crate::error::Fault;
+use crate::http1::response::Head;
+use crate::plan::{Plan, Think};
+use crate::random::Random;
+
+/// All streams of a plan, compiled.
+#[derive(Debug)]
+pub struct Program {
+    /// In the order of the plan.
+    pub streams: Vec<StreamProgram>,
+}
+
+impl Program {
+    /// Compiles a plan: reads body files and the environment. Every fault of the plan comes back at once.
+    ///
+    /// What `{{env NAME}}` stands for never appears in a fault.
+    pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
+        compile::program(plan)
+    }
+}
+
+/// The scenarios of one stream.
+#[derive(Debug)]
+pub struct StreamProgram {
+    /// The steps of all scenarios in the order of the plan; the index is the one in the record.
+    pub steps: Vec<StepProgram>,
+    /// In the order of the plan.
+    pub scenarios: Vec<ScenarioProgram>,
+    /// Slots that [`Values`] needs; 0 when nothing is extracted.
+    pub slots: u16,
+    mix: Mix,
+}
+
+impl StreamProgram {
+    /// The scenario of the next iteration, drawn by weight.
+    #[inline]
+    pub fn draw_scenario(&self, random: &mut Random) -> usize {
+        self.mix.draw(random)
+    }
+}
+
+/// Where the steps of a scenario stand.
+#[derive(Debug)]
+pub struct ScenarioProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// Index of its first step in the stream.
+    pub first_step: u16,
+    /// How many there are, at least 1.
+    pub steps: u16,
+}
+
+/// One request and what is expected of its answer.
+#[derive(Debug)]
+pub struct StepProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// What of the answer must be kept for [`StepProgram::judge`].
+    pub need: Need,
+    /// Whether the answer has no body because the request is HEAD.
+    pub request_is_head: bool,
+    /// Pause after this step.
+    pub think: Think,
+    request: render::Request,
+    checks: check::Checks,
+}
+
+impl StepProgram {
+    /// Whether every request of this step has the same bytes.
+    pub fn is_static(&self) -> bool {
+        self.static_bytes().is_some()
+    }
+
+    /// The request, when it is always the same.
+    #[inline]
+    pub fn static_bytes(&self) -> Option<&[u8]> {
+        self.request.static_bytes()
+    }
+
+    /// Appends one request to `out`. On a fault nothing is appended.
+    #[inline]
+    pub fn render(
+        &self,
+        values: &Values,
+        context: &mut RenderContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderFault> {
+        self.request.render(values, context, out)
+    }
+
+    /// Judges a whole answer and keeps what it extracts.
+    ///
+    /// `head_bytes` may be empty when [`StepProgram::need`] is `Nothing`, `body` unless it is `Body`.
+    #[inline]
+    pub fn judge(
+        &self,
+        head: &Head,
+        head_bytes: &[u8],
+        body: &[u8],
+        values: &mut Values,
+    ) -> Judgement {
+        self.checks.judge(head.status, head_bytes, body, values)
+    }
+
+    /// Whether the iteration ends here, its other steps skipped: a value that this step extracts is not there.
+    pub fn ends_iteration(&self, judgement: Judgement) -> bool {
+        judgement != Judgement::Ok && self.checks.extracts()
+    }
+
+    /// What a judgement means, in words for an error sample; never holds what the server sent.
+    pub fn explain(&self, judgement: Judgement) -> String {
+        self.checks.explain(judgement)
+    }
+}

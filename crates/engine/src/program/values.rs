@@ -1,0 +1,106 @@
+//! What an iteration has extracted so far.
+
+use super::json;
+
+/// The longest value that is kept, in bytes.
+pub const MAX_VALUE_BYTES: usize = 64 * 1024;
+/// The most bytes that one iteration keeps in all.
+const MAX_ALL_BYTES: usize = 256 * 1024;
+/// A buffer that grew beyond this is given back at the end of the iteration.
+const KEPT_BYTES: usize = 4 * 1024;
+
+/// A value and how it is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value<'a> {
+    /// Text as it is.
+    Text(&'a [u8]),
+    /// A JSON value as it stood in the body.
+    Json(&'a [u8]),
+}
+
+/// The extracted values of one iteration of one user. Empty ones own no memory.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    start: u32,
+    len: u32,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Unset,
+    Text,
+    Json,
+}
+
+/// A value was over its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+impl Values {
+    /// Forgets everything: a new iteration begins.
+    pub fn clear(&mut self) {
+        if self.bytes.capacity() > KEPT_BYTES {
+            self.bytes = Vec::new();
+        }
+        self.bytes.clear();
+        self.slots.clear();
+    }
+
+    /// Bytes of memory that it owns.
+    pub fn capacity_bytes(&self) -> usize {
+        self.bytes.capacity() + self.slots.capacity() * size_of::<Slot>()
+    }
+
+    pub(super) fn set(&mut self, slot: u16, value: Value<'_>) -> Result<(), TooLong> {
+        let (bytes, kind) = match value {
+            Value::Text(bytes) => (bytes, Kind::Text),
+            Value::Json(bytes) => (bytes, Kind::Json),
+        };
+        if bytes.len() > MAX_VALUE_BYTES || self.bytes.len() + bytes.len() > MAX_ALL_BYTES {
+            return Err(TooLong);
+        }
+        let slot = usize::from(slot);
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, Slot::default());
+        }
+        self.slots[slot] = Slot {
+            start: self.bytes.len() as u32,
+            len: bytes.len() as u32,
+            kind,
+        };
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn get(&self, slot: u16) -> Option<Value<'_>> {
+        let slot = self.slots.get(usize::from(slot))?;
+        let bytes = &self.bytes[slot.start as usize..(slot.start + slot.len) as usize];
+        match slot.kind {
+            Kind::Unset => None,
+            Kind::Text => Some(Value::Text(bytes)),
+            Kind::Json => Some(Value::Json(bytes)),
+        }
+    }
+}
+
+impl Value<'_> {
+    /// Hands on the value as text: the content of a JSON string, anything else as it stands.
+    pub(super) fn with_text<R>(self, use_text: impl FnOnce(&[u8]) -> R) -> R {
+        match self {
+            Value::Text(bytes) => use_text(bytes),
+            Value::Json([b'"', inner @ .., b'"']) if memchr::memchr(b'\\', inner).is_none() => {
+                use_text(inner)
+            }
+            Value::Json(raw @ [b'"', ..]) => use_text(&json::unescaped(raw).unwrap_or_default()),
+            Value::Json(raw) => use_text(raw),
+        }
+    }
+}
