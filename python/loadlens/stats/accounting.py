@@ -1,0 +1,91 @@
+"""Who counted how many requests, and what explains a difference.
+
+Bounds, not tolerances: own scrapes are known exactly, a foreign periodic source gives one more or one less,
+and requests in flight at an edge that was not drained may fall on either side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as distributions
+
+from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A source of requests that the server counts: how many at least and at most."""
+
+    source: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """What the server should have counted, and what it did."""
+
+    expected_low: int
+    expected_high: int
+    observed: int
+    unexplained: int  # above 0: more than anybody sent; below 0: fewer; 0: within the bounds
+
+
+def reconcile(observed: int, parts: tuple[Part, ...]) -> Reconciliation:
+    """Compare a server's count with the sum of all who may have sent.
+
+    Args:
+        observed: Requests that the server counted over the window.
+        parts: Everybody who sent, with exact counts or bounds.
+
+    Returns:
+        The summed bounds and the distance from the nearer one.
+    """
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    over = observed - high if observed > high else min(0, observed - low)
+    return Reconciliation(low, high, observed, over)
+
+
+def periodic(source: str, seconds: float, period_s: float) -> Part:
+    """Return how often a source that fires every `period_s` may have fired in a window of unknown phase."""
+    return Part(source, math.floor(seconds / period_s), math.ceil(seconds / period_s) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What an unexplained surplus grows with."""
+
+    per_second: Interval  # a source of its own, such as a scraper
+    per_request: Interval  # proportional to what was sent, such as retries
+
+
+def attribute_excess(seconds: Floats, sent: Floats, excess: Floats) -> Excess | Insufficient:
+    """Split a surplus into a part that grows with time and one that grows with the requests sent.
+
+    Args:
+        seconds: Length of each window, shape (windows,); at least 5.
+        sent: Requests sent in each window, shape (windows,); must vary.
+        excess: Requests that the server counted beyond, shape (windows,).
+
+    Returns:
+        Both coefficients by least squares with t intervals.
+    """
+    same_shape(seconds, sent, excess)
+    if seconds.size < 5:
+        return Insufficient(f"{seconds.size} windows, needs 5")
+    design = np.column_stack([seconds, sent])
+    if np.linalg.cond(design / np.linalg.norm(design, axis=0)) > 1e3:
+        return Insufficient("what was sent grew in step with time: the two cannot be told apart")
+    found, *_ = np.linalg.lstsq(design, excess, rcond=None)
+    residual = excess - design @ found
+    freedom = seconds.size - 2
+    covariance = np.linalg.inv(design.T @ design) * float(residual @ residual) / freedom
+    half = float(distributions.t.ppf(0.975, freedom)) * np.sqrt(np.diag(covariance))
+    intervals = [
+        Interval(float(point), float(point - h), float(point + h), float(seconds.size), "least squares, t")
+        for point, h in zip(found, half, strict=True)
+    ]
+    return Excess(intervals[0], intervals[1])

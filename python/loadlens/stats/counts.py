@@ -1,0 +1,194 @@
+"""Counts of a quantity by interval of time: what is left of a million requests, enough for honest intervals.
+
+A flat, sparse table (one row a bucket and interval), because an hour of one-second histograms would not fit
+as a matrix. Values are upper edges of HDR buckets; nothing here interpolates between them, since a value
+between two modes was never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadlens.stats.interval import Floats, Ints
+
+HALF_BUCKETS = (
+    1024  # HdrHistogram with 3 significant digits: 2,048 sub-buckets, the upper half of each octave
+)
+
+
+def bucket_lower_edge(upper_ns: Ints) -> Ints:
+    """Return the lowest value of the bucket whose highest value is `upper_ns`.
+
+    Args:
+        upper_ns: Highest values of buckets, nanoseconds, shape (cells,).
+
+    Returns:
+        Lowest values, nanoseconds, shape (cells,). Below 2,048 ns a bucket is one nanosecond wide.
+
+    Source: HdrHistogram, 3 significant digits, lowest discernible value 1.
+    """
+    exponent = np.floor(np.log2(np.maximum(upper_ns, 1))).astype(np.int64) - 10
+    width = np.left_shift(np.int64(1), np.maximum(exponent, 0))
+    return upper_ns - width + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalCounts:
+    """How often each value was seen in each interval; unfinished observations stand beside with their age.
+
+    Shapes: `interval`, `lower`, `upper`, `count` are (cells,); the `censored_` arrays (censored cells,).
+    Values in seconds. Interval numbers run from 0 to `intervals` - 1; an interval may be empty.
+    """
+
+    intervals: int
+    interval: Ints
+    lower: Floats
+    upper: Floats
+    count: Ints
+    censored_interval: Ints
+    censored_age: Floats
+    censored_count: Ints
+
+    @property
+    def observed(self) -> int:
+        """Number of finished observations."""
+        return int(self.count.sum())
+
+    @property
+    def censored(self) -> int:
+        """Number of observations known only to have lasted longer than their age."""
+        return int(self.censored_count.sum())
+
+    def observed_per_interval(self) -> Floats:
+        """Finished observations of each interval, shape (intervals,)."""
+        return np.bincount(self.interval, weights=self.count, minlength=self.intervals).astype(np.float64)
+
+    def known_per_interval(self, value: float) -> Floats:
+        """Observations of which it is known whether they exceed `value`, shape (intervals,).
+
+        A censored observation younger than `value` may end on either side: it is left out.
+        """
+        old = self.censored_age >= value
+        known = self.observed_per_interval()
+        late = np.bincount(
+            self.censored_interval[old], weights=self.censored_count[old], minlength=self.intervals
+        )
+        return np.asarray(known + late, dtype=np.float64)
+
+    def above_per_interval(self, value: float) -> Floats:
+        """Observations known to exceed `value`, shape (intervals,)."""
+        over = self.upper > value
+        old = self.censored_age >= value
+        above = np.bincount(self.interval[over], weights=self.count[over], minlength=self.intervals)
+        late = np.bincount(
+            self.censored_interval[old], weights=self.censored_count[old], minlength=self.intervals
+        )
+        return np.asarray(above + late, dtype=np.float64)
+
+    def distribution(self) -> tuple[Floats, Floats, Floats]:
+        """Return lower edges, upper edges and the share known to be at most the upper edge.
+
+        Returns:
+            Three arrays of shape (distinct values,), values ascending. The last share is below 1 when
+            censored observations are known to lie beyond the largest finished one.
+        """
+        upper, place = np.unique(self.upper, return_inverse=True)
+        counts = np.bincount(place, weights=self.count, minlength=upper.size)
+        lower = np.full(upper.size, np.inf)
+        np.minimum.at(lower, place, self.lower)
+        at_most = np.cumsum(counts)
+        ages = np.sort(np.repeat(self.censored_age, self.censored_count))
+        older = ages.size - np.searchsorted(ages, upper, side="left")
+        return lower, upper, at_most / (self.observed + older)
+
+    def select(self, keep: Sequence[int]) -> IntervalCounts:
+        """Only the intervals numbered in `keep`, renumbered from 0 in that order."""
+        new_number = np.full(self.intervals, -1, dtype=np.int64)
+        new_number[np.asarray(keep, dtype=np.int64)] = np.arange(len(keep))
+        here = new_number[self.interval] >= 0
+        there = new_number[self.censored_interval] >= 0
+        return IntervalCounts(
+            len(keep),
+            new_number[self.interval[here]],
+            self.lower[here],
+            self.upper[here],
+            self.count[here],
+            new_number[self.censored_interval[there]],
+            self.censored_age[there],
+            self.censored_count[there],
+        )
+
+
+def counts_from_histograms(
+    intervals: int,
+    observed: Iterable[tuple[int, Ints, Ints]],
+    censored: Iterable[tuple[int, Ints, Ints]] = (),
+) -> IntervalCounts:
+    """Gather the histograms of one quantity.
+
+    Args:
+        intervals: How many intervals there are, empty ones included.
+        observed: (number of the interval, bucket upper edges in nanoseconds, counts) of each histogram.
+        censored: The same for observations that did not finish; values are their ages.
+
+    Returns:
+        The counts, values in seconds.
+    """
+    interval, upper, count = _flat(observed)
+    late_interval, age, late_count = _flat(censored)
+    return IntervalCounts(
+        intervals,
+        interval,
+        bucket_lower_edge(upper) / 1e9,
+        upper / 1e9,
+        count,
+        late_interval,
+        bucket_lower_edge(age) / 1e9,  # it is known to have lasted at least this long
+        late_count,
+    )
+
+
+def counts_from_values(intervals: int, interval: Ints, seconds: Floats) -> IntervalCounts:
+    """Gather single observations, for tests and for quantities without histograms; edges are the values."""
+    values = np.asarray(seconds, dtype=np.float64)
+    empty = np.zeros(0, dtype=np.int64)
+    return IntervalCounts(
+        intervals,
+        np.asarray(interval, dtype=np.int64),
+        values,
+        values,
+        np.ones(values.size, dtype=np.int64),
+        empty,
+        np.zeros(0),
+        empty,
+    )
+
+
+def pooled(parts: Sequence[IntervalCounts]) -> IntervalCounts:
+    """All parts as one, the intervals of each after those of the one before."""
+    offsets = np.cumsum([0, *(part.intervals for part in parts)])
+    shifted = list(zip(parts, offsets, strict=False))
+    return IntervalCounts(
+        int(offsets[-1]),
+        np.concatenate([part.interval + offset for part, offset in shifted]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        np.concatenate([part.censored_interval + offset for part, offset in shifted]),
+        np.concatenate([part.censored_age for part in parts]),
+        np.concatenate([part.censored_count for part in parts]),
+    )
+
+
+def _flat(parts: Iterable[tuple[int, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    rows = list(parts)
+    empty = np.zeros(0, dtype=np.int64)
+    numbers = [np.full(len(values), number, dtype=np.int64) for number, values, _ in rows]
+    return (
+        np.concatenate([empty, *numbers]),
+        np.concatenate([empty, *(np.asarray(values, dtype=np.int64) for _, values, _ in rows)]),
+        np.concatenate([empty, *(np.asarray(counts, dtype=np.int64) for _, _, counts in rows)]),
+    )

@@ -1,0 +1,292 @@
+"""Estimates within one trial: quantiles, means and shares with intervals that allow for correlated requests.
+
+Requests that queue behind each other are not independent; on a queue at 90 % the usual interval for p99
+covers the truth one time in twenty. All that is kept of a trial are counts by interval of time, and they are
+enough: the long-run variance of the interval's exceedances gives the interval of a quantile.
+
+Source: W. K. Newey and K. D. West, Econometrica 55 (3), 1987, for the variance; the quantile by inverting
+the interval of its exceedance share. Binomial ranks: J.-Y. Le Boudec, Performance Evaluation of Computer and
+Communication Systems, 2010, section 2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats as distributions
+
+from loadlens.stats.counts import IntervalCounts
+from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
+
+METHOD = "interval-exceedance HAC, within one trial"
+MEAN_METHOD = "ratio of interval sums, HAC, within one trial"
+SHARE_METHOD = "interval-clustered HAC, within one trial"
+NEEDED_ABOVE = 20.0  # independent observations above a tail quantile, below which its point is biased low
+NEEDED_FOR_MEDIAN = 6.0  # the fewest with a two-sided 95 % interval for p50 (2 * 0.5^6 < 0.05 <= 2 * 0.5^5)
+FEWEST_INTERVALS = 8  # fewer give no variance worth the name
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Standard error of a share or a ratio, with the degrees of freedom of its t."""
+
+    standard_error: float
+    freedom: float
+
+
+def long_run_spread(deviations: Floats, total: float) -> Spread:
+    """Return the standard error of sum(deviations) / total when neighbouring intervals are correlated.
+
+    Args:
+        deviations: What each interval contributes beyond its expectation, shape (intervals,); centred here.
+        total: The denominator, such as the number of requests of all intervals.
+
+    Returns:
+        Standard error by Bartlett weights up to lag B = 1.3 sqrt(K), and 1.5 K / B degrees of freedom (>= 2).
+
+    Source: Newey and West 1987.
+    """
+    size = deviations.size
+    bandwidth = max(1, round(1.3 * math.sqrt(size)))
+    centred = deviations - deviations.mean()
+    variance = float(centred @ centred)
+    for lag in range(1, min(bandwidth, size)):
+        weight = 1 - lag / bandwidth
+        variance += 2 * weight * float(centred[lag:] @ centred[:-lag])
+    return Spread(math.sqrt(max(variance, 0.0)) / total, max(2.0, 1.5 * size / bandwidth))
+
+
+def quantile(
+    counts: IntervalCounts,
+    p: float,
+    *,
+    confidence: float = 0.95,
+    needed_above: float | None = None,
+) -> Interval | Insufficient:
+    """Return the p-quantile of a trial with its interval.
+
+    Args:
+        counts: The trial's counts by interval; at least 8 intervals.
+        p: Level, between 0 and 1.
+        confidence: Of the interval.
+        needed_above: Independent observations that must lie above it; by default 20 for tails and 6 in all
+            for the median.
+
+    Returns:
+        The middle of the bucket that holds the inverse of the empirical distribution, and ends that include
+        their whole buckets. Open above when the evidence cannot place the end. `independent` is
+        p (1 - p) / se^2. Insufficient when too few observations lie above, or when the quantile lies among
+        requests that never finished (the reason then carries the lower bound).
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"a quantile lies between 0 and 1, got {p:g}")
+    seen = counts.observed + counts.censored
+    if counts.observed == 0:
+        return Insufficient("nothing finished" if seen else "nothing was sent")
+    lower, upper, share = counts.distribution()
+    if share[-1] < p:
+        return Insufficient(f"above {_seconds(upper[-1])}: it lies among requests that never finished")
+    place = int(np.searchsorted(share, p - 1e-12))
+    value = float(upper[place])
+    spread = _exceedance_spread(counts, value, p)
+    independent = p * (1 - p) / spread.standard_error**2
+    if (lack := _lack(independent, p, needed_above)) is not None:
+        return lack
+    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
+    low_at = int(np.searchsorted(share, p - half)) if p - half > 0 else 0
+    high_at = int(np.searchsorted(share, p + half)) if p + half < share[-1] else None
+    return Interval(
+        point=float(lower[place] + upper[place]) / 2,
+        low=float(lower[low_at]) if p - half > 0 else None,
+        high=None if high_at is None else float(upper[min(high_at, upper.size - 1)]),
+        independent=independent,
+        method=METHOD,
+        confidence=confidence,
+    )
+
+
+def _exceedance_spread(counts: IntervalCounts, value: float, p: float) -> Spread:
+    known = counts.known_per_interval(value)
+    total = float(known.sum())
+    binomial = math.sqrt(p * (1 - p) / total)
+    busy = known > 0
+    if int(busy.sum()) < FEWEST_INTERVALS:
+        return Spread(binomial, 2.0)
+    spread = long_run_spread(counts.above_per_interval(value) - (1 - p) * known, total)
+    # A share cannot be known better than from independent draws; less variance is luck of a short series.
+    return Spread(max(spread.standard_error, binomial), spread.freedom)
+
+
+def _lack(independent: float, p: float, needed_above: float | None) -> Insufficient | None:
+    if p <= 0.5 and needed_above is None:
+        if independent >= NEEDED_FOR_MEDIAN:
+            return None
+        return Insufficient(f"{independent:.1f} independent requests, needs {NEEDED_FOR_MEDIAN:.0f}")
+    needed = NEEDED_ABOVE if needed_above is None else needed_above
+    above = independent * (1 - p)
+    if above >= needed:
+        return None
+    return Insufficient(f"{above:.1f} independent requests above it, needs {needed:.0f}")
+
+
+def quantile_by_ranks(values: Floats, p: float, *, confidence: float = 0.95) -> Interval:
+    """Return the p-quantile of independent values with its exact distribution-free interval.
+
+    Args:
+        values: Independent draws, shape (n,), n at least 1.
+        p: Level, between 0 and 1.
+        confidence: Of the interval, at least.
+
+    Returns:
+        The order statistics at the binomial ranks; an end is open when its rank does not exist.
+    """
+    ordered = np.sort(values)
+    n = ordered.size
+    tail = (1 - confidence) / 2
+    low_rank = int(distributions.binom.ppf(tail, n, p))
+    high_rank = int(distributions.binom.ppf(1 - tail, n, p)) + 1
+    return Interval(
+        point=float(ordered[max(1, math.ceil(p * n - 1e-9)) - 1]),
+        low=float(ordered[low_rank - 1]) if low_rank >= 1 else None,
+        high=float(ordered[high_rank - 1]) if high_rank <= n else None,
+        independent=float(n),
+        method="binomial ranks of independent values",
+        confidence=confidence,
+    )
+
+
+def fewest_for_two_sided(p: float, *, confidence: float = 0.95) -> int:
+    """Return how many independent values a two-sided interval of the p-quantile needs at least."""
+    tail = (1 - confidence) / 2
+    worse = max(p, 1 - p)
+    n = math.ceil(math.log(tail) / math.log(worse))
+    return n if worse**n <= tail else n + 1
+
+
+def mean(
+    sums: Floats, counts: Floats, *, squares: Floats | None = None, confidence: float = 0.95
+) -> Interval | Insufficient:
+    """Return the mean of a trial from the sums and counts of its intervals.
+
+    Args:
+        sums: Sum of the quantity in each interval, shape (intervals,).
+        counts: Number of observations in each interval, shape (intervals,).
+        squares: Sum of squares in each interval, shape (intervals,); floors the interval at what
+            independent observations would give.
+        confidence: Of the interval.
+
+    Returns:
+        sum(sums) / sum(counts), the ratio estimator with long-run variance.
+    """
+    same_shape(sums, counts)
+    total = float(counts.sum())
+    if total < 2:
+        return Insufficient(f"{total:.0f} observations, needs 2")
+    point = float(sums.sum()) / total
+    variance = None if squares is None else max(0.0, float(squares.sum()) / total - point**2)
+    independent_error = 0.0 if variance is None else math.sqrt(variance / total)
+    if int((counts > 0).sum()) >= FEWEST_INTERVALS:
+        spread = long_run_spread(sums - point * counts, total)
+        error, freedom = max(spread.standard_error, independent_error), spread.freedom
+    elif variance is not None:
+        error, freedom = independent_error, max(2.0, total - 1)
+    else:
+        return Insufficient(
+            f"{int((counts > 0).sum())} intervals with observations, needs {FEWEST_INTERVALS}"
+        )
+    half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
+    independent = total if variance is None or error == 0 else min(total, variance / error**2)
+    return Interval(point, point - half, point + half, independent, MEAN_METHOD, confidence)
+
+
+def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
+    """Return events per second from the counts of intervals.
+
+    Args:
+        counts: Events of each interval, shape (intervals,).
+        lengths: Length of each interval in seconds, shape (intervals,).
+        confidence: Of the interval.
+
+    Returns:
+        Events per second; its interval never narrower than one event either way, because a trial's edge
+        may cut one off.
+    """
+    same_shape(counts, lengths)
+    seconds = float(lengths.sum())
+    if counts.size < FEWEST_INTERVALS or seconds <= 0:
+        return Insufficient(f"{counts.size} intervals, needs {FEWEST_INTERVALS}")
+    point = float(counts.sum()) / seconds
+    spread = long_run_spread(counts - point * lengths, seconds)
+    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
+    half = max(half, 1 / seconds)
+    return Interval(point, max(0.0, point - half), point + half, float(counts.sum()), MEAN_METHOD, confidence)
+
+
+def share(hits: Floats, totals: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
+    """Return the share of observations that are hits, clustered by interval.
+
+    Errors come in bursts: an interval built on requests covers the truth half of the time with bursts of ten.
+
+    Args:
+        hits: Hits in each interval, shape (intervals,).
+        totals: Observations in each interval, shape (intervals,).
+        confidence: Of the interval.
+
+    Returns:
+        sum(hits) / sum(totals). With no hit, or with nothing but hits, one end is exact and the other the
+        Clopper-Pearson bound of independent observations.
+    """
+    same_shape(hits, totals)
+    n, found = float(totals.sum()), float(hits.sum())
+    if n < 1:
+        return Insufficient("nothing was observed")
+    point = found / n
+    tail = (1 - confidence) / 2
+    if found in (0.0, n):
+        edge = 1 - tail ** (1 / n)
+        low, high = (0.0, edge) if found == 0 else (1 - edge, 1.0)
+        return Interval(point, low, high, n, "Clopper-Pearson", confidence)
+    binomial = math.sqrt(point * (1 - point) / n)
+    if int((totals > 0).sum()) < FEWEST_INTERVALS:
+        low = float(distributions.beta.ppf(tail, found, n - found + 1))
+        high = float(distributions.beta.ppf(1 - tail, found + 1, n - found))
+        return Interval(point, low, high, n, "Clopper-Pearson", confidence)
+    spread = long_run_spread(hits - point * totals, n)
+    error = max(spread.standard_error, binomial)
+    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * error
+    return Interval(
+        point,
+        max(0.0, point - half),
+        min(1.0, point + half),
+        point * (1 - point) / error**2,
+        SHARE_METHOD,
+        confidence,
+    )
+
+
+def is_on_a_boundary(interval: Interval, *, weights: tuple[float, ...] = (), p: float | None = None) -> bool:
+    """Return whether a quantile may jump from one mode to another between equal runs.
+
+    Args:
+        interval: The quantile's interval.
+        weights: Shares of requests of the upper components of a mixture.
+        p: Level of the quantile, needed with `weights`.
+
+    Returns:
+        True when the interval spans more than a factor of 2, is open, or when a component's weight is
+        within 3 standard errors of 1 - p.
+    """
+    if interval.ratio is None or interval.ratio > 2:
+        return True
+    if p is None:
+        return False
+    return any(
+        abs(1 - p - weight) < 3 * math.sqrt(weight * (1 - weight) / interval.independent)
+        for weight in weights
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1000:.3g} ms"

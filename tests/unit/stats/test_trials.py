@@ -1,0 +1,99 @@
+"""Intervals over trials, against normal variation between trials with known size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats as distributions
+
+from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.trials import by_signed_ranks, outliers, over_trials, share_over_trials, variation
+
+
+def interval(found: Interval | Insufficient) -> Interval:
+    assert isinstance(found, Interval), found
+    return found
+
+
+@pytest.mark.parametrize("trials", [3, 5])
+def test_t_on_the_logarithm_covers_the_truth_with_few_trials(trials: int) -> None:
+    random = np.random.default_rng(trials)
+    hits = sum(
+        interval(over_trials(np.exp(random.normal(np.log(0.2), 0.05, trials)))).covers(0.2)
+        for _ in range(400)
+    )
+
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_requests_pooled_over_trials_do_not_cover_what_trials_do() -> None:
+    random = np.random.default_rng(1)
+    hits = 0
+    for _ in range(200):
+        levels = np.exp(random.normal(np.log(0.2), 0.05, 3))
+        requests = np.concatenate([random.normal(level, 0.02, 500) for level in levels])
+        error = requests.std() / np.sqrt(requests.size)
+        hits += abs(requests.mean() - 0.2) < 1.96 * error
+    assert hits / 200 < 0.4
+
+
+def test_the_interval_is_students_on_the_log_scale() -> None:
+    values = np.array([0.21, 0.19, 0.2])
+    expected = distributions.t.interval(0.95, 2, np.log(values).mean(), distributions.sem(np.log(values)))
+
+    found = interval(over_trials(values))
+
+    assert (found.low, found.high) == pytest.approx(tuple(np.exp(expected)))
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_two_trials_are_refused_and_the_reason_says_how_many_are_needed(trials: int) -> None:
+    found = over_trials(np.full(trials, 0.2))
+
+    assert found == Insufficient(f"needs at least 3 trials, has {trials}")
+
+
+def test_signed_rank_intervals_agree_with_the_tabled_ranks() -> None:
+    # n = 6: the exact 96.9 % interval runs from the smallest to the largest value (Hollander and Wolfe, A.4)
+    values = np.exp(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+
+    found = interval(by_signed_ranks(values))
+
+    assert np.log([found.low, found.point, found.high]) == pytest.approx([1.0, 3.5, 6.0])
+
+
+def test_fewer_than_six_trials_have_no_signed_rank_interval() -> None:
+    assert isinstance(by_signed_ranks(np.array([1.0, 2.0, 3.0, 4.0, 5.0])), Insufficient)
+
+
+def test_a_trial_that_stands_apart_is_found_and_turns_eight_trials_to_ranks() -> None:
+    values = np.array([1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 3.0])
+
+    assert outliers(values).tolist() == [7]
+    assert "Hodges-Lehmann" in interval(over_trials(values)).method
+
+
+def test_no_failure_in_any_trial_keeps_an_upper_bound() -> None:
+    found = interval(share_over_trials(np.zeros(3), np.full(3, 100.0)))
+
+    assert found.point == 0.0
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 300))
+
+
+def test_shares_stay_between_zero_and_one() -> None:
+    found = interval(share_over_trials(np.array([0.0, 0.01, 0.03]), np.full(3, 200.0)))
+
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 < found.low < found.point < found.high < 1
+
+
+def test_variation_between_trials_is_told_from_variation_within() -> None:
+    random = np.random.default_rng(3)
+    values = np.exp(random.normal(0.0, 0.05, 400) + random.normal(0.0, 0.02, 400))
+
+    found = variation(values, np.full(400, 0.02))
+
+    assert not isinstance(found, Insufficient)
+    assert found.between == pytest.approx(0.05, rel=0.1)
+    assert found.remedy == "more trials"
