@@ -1,0 +1,73 @@
+"""Names and versions of everything in a record directory; the page is docs/reference/record.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loadlens.errors import RecordError
+
+SCHEMA_VERSION = 1
+
+STUDY = "study.yaml"
+EFFECTIVE = "effective.yaml"
+ENVIRONMENT = "environment.json"
+EVENTS = "events.jsonl"
+TRIALS = "trials"
+REPORT_HTML = "report.html"
+REPORT_MARKDOWN = "report.md"
+
+TRIAL = "trial.json"
+PLAN = "plan.json"
+LIVE = "live"
+LOGS = "logs"
+START = "start.json"
+
+SAMPLES_BIN = "samples.bin"
+CONNECTIONS_BIN = "connections.bin"
+READINGS_JSONL = "readings.jsonl"
+INTERVALS = "intervals.hlog"
+COUNTERS = "counters.jsonl"
+
+SAMPLES = "samples.parquet"
+CONNECTIONS = "connections.parquet"
+READINGS = "readings.parquet"
+
+PARQUET_VERSION_KEY = "loadlens.schema_version"  # in the file's key-value metadata
+HLOG_VERSION_LINE = "#[Loadlens schema_version: {version}]"  # first line of a sealed interval log
+
+
+class NewerRecord(RecordError):
+    """The record was written by a later Loadlens."""
+
+
+def refuse_newer(version: object, path: Path) -> None:
+    """Raise unless the file's schema version is one that this Loadlens reads."""
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise RecordError(f"schema_version must be a whole number from 1, got {version!r}", where=str(path))
+    if version > SCHEMA_VERSION:
+        raise NewerRecord(
+            f"schema version {version} is newer than {SCHEMA_VERSION}, the newest that this Loadlens reads",
+            where=str(path),
+            hint="open it with the Loadlens that wrote it, or a later one",
+        )
+
+
+def version_of(content: Mapping[str, Any], path: Path) -> None:
+    """Refuse a JSON file that says no version or a newer one."""
+    refuse_newer(content.get("schema_version"), path)
+
+
+def trial_folder_name(block: int, attempt: int) -> str:
+    """`block-2`, and `block-2.2` for the second attempt at it."""
+    return f"block-{block}" if attempt == 1 else f"block-{block}.{attempt}"
+
+
+def parse_trial_folder_name(name: str) -> tuple[int, int] | None:
+    """(block, attempt) of a trial's folder name; none when it is something else."""
+    head, _, rest = name.partition("-")
+    block, _, attempt = rest.partition(".")
+    if head != "block" or not block.isdecimal() or (attempt and not attempt.isdecimal()):
+        return None
+    return int(block), int(attempt or 1)

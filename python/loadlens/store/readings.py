@@ -1,0 +1,71 @@
+"""Readings of the monitors: JSON lines while the trial runs, one long table when it is sealed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadlens.store import files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BATCH_ROWS = 50_000
+
+
+def schema() -> dict[str, Any]:
+    """Columns of the table."""
+    import polars as pl
+
+    return {
+        "time_ns": pl.Int64,
+        "source": pl.String,
+        "metric": pl.String,
+        "labels": pl.String,
+        "unit": pl.String,
+        "value": pl.Float64,
+    }
+
+
+def batches(path: Path, t0_monotonic_ns: int | None) -> Iterator[pl.DataFrame]:
+    """Frames of the readings in a live file, their times since the trial began.
+
+    Without a known beginning (the lab ended before the engine ran) times count from the first reading.
+    Lines that hold no reading are left out.
+    """
+    import polars as pl
+
+    if not path.is_file():
+        return
+    columns: dict[str, list[Any]] = {name: [] for name in schema()}
+    begin = t0_monotonic_ns
+    for _number, row in files.iterate_lines(path):
+        if row is None or type(row.get("t")) is not int or not isinstance(row.get("metric"), str):
+            continue
+        begin = row["t"] if begin is None else begin
+        value = row.get("value")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        columns["time_ns"].append(row["t"] - begin)
+        columns["source"].append(str(row.get("source", "")))
+        columns["metric"].append(row["metric"])
+        columns["labels"].append(
+            json.dumps(row.get("labels", {}), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        )
+        columns["unit"].append(str(row.get("unit", "")))
+        columns["value"].append(float(value) if is_number and value is not None else None)
+        if len(columns["time_ns"]) >= BATCH_ROWS:
+            yield pl.DataFrame(columns, schema=schema())
+            columns = {name: [] for name in columns}
+    if columns["time_ns"]:
+        yield pl.DataFrame(columns, schema=schema())
+
+
+def read_live(path: Path, t0_monotonic_ns: int | None) -> pl.DataFrame:
+    """All readings of a live file."""
+    import polars as pl
+
+    parts = list(batches(path, t0_monotonic_ns))
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema())

@@ -1,0 +1,180 @@
+"""Samples and connections: the engine's rows in chunks with a CRC, and the Parquet made of them."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadlens.errors import RecordError
+from loadlens.store import files, layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
+MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """One kind of fixed-width row: its magic and its fields in order, without gaps."""
+
+    magic: bytes
+    fields: tuple[tuple[str, str], ...]  # (name, numpy type), little-endian
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The fields that readers see."""
+        return tuple(field for field in self.fields if field[0] not in self.hidden)
+
+    @property
+    def row_bytes(self) -> int:
+        """Width of a row."""
+        return sum(int(kind[-1]) for _, kind in self.fields)
+
+
+SAMPLE = RowFormat(
+    magic=b"LLS1",
+    fields=(
+        ("seq", "<u8"),
+        ("due_ns", "<i8"),
+        ("sent_ns", "<i8"),
+        ("first_ns", "<i8"),
+        ("done_ns", "<i8"),
+        ("user", "<u4"),
+        ("connection", "<u4"),
+        ("wire_bytes", "<u4"),
+        ("body_bytes", "<u4"),
+        ("step", "<u2"),
+        ("status", "<u2"),
+        ("outcome", "<u1"),
+        ("stream", "<u1"),
+        ("thinned", "<u1"),
+        ("flags", "<u1"),
+    ),
+)
+
+CONNECTION = RowFormat(
+    magic=b"LLC1",
+    fields=(
+        ("connection", "<u4"),
+        ("user", "<u4"),
+        ("opened_ns", "<i8"),
+        ("established_ns", "<i8"),
+        ("closed_ns", "<i8"),
+        ("requests", "<u4"),
+        ("closed_by", "<u1"),
+        ("stream", "<u1"),
+        ("outcome", "<u1"),
+        ("zero", "<u1"),
+        ("bytes_in", "<u8"),
+    ),
+    hidden=frozenset({"zero"}),
+)
+
+
+def schema(form: RowFormat) -> dict[str, Any]:
+    """Polars types of the columns that readers see."""
+    import polars as pl
+
+    kinds = {
+        "<u8": pl.UInt64,
+        "<i8": pl.Int64,
+        "<u4": pl.UInt32,
+        "<u2": pl.UInt16,
+        "<u1": pl.UInt8,
+    }
+    return {name: kinds[kind] for name, kind in form.columns}
+
+
+def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
+    """Structured arrays of the file's whole chunks, in order; ends at the first short or damaged one.
+
+    A file that is not there holds nothing: the engine makes it with the first chunk.
+    """
+    import numpy as np
+
+    if not path.is_file():
+        return
+    kind = np.dtype([(name, code) for name, code in form.fields])
+    with files.touching("read", path), path.open("rb") as file:
+        while len(head := file.read(CHUNK_HEAD.size)) == CHUNK_HEAD.size:
+            magic, rows, crc, _zero = CHUNK_HEAD.unpack(head)
+            if magic[:3] == form.magic[:3] and magic[3:].isdigit():
+                layout.refuse_newer(int(magic[3:]), path)
+            if magic != form.magic or rows > MAX_CHUNK_ROWS:
+                return
+            payload = file.read(rows * kind.itemsize)
+            if len(payload) != rows * kind.itemsize or zlib.crc32(payload) != crc:
+                return
+            yield np.frombuffer(payload, dtype=kind)
+
+
+def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
+    """The visible columns of structured rows."""
+    import numpy as np
+    import polars as pl
+
+    columns = {name: np.ascontiguousarray(rows[name]) for name, _ in form.columns}
+    return pl.DataFrame(columns, schema=schema(form))
+
+
+def read_live(path: Path, form: RowFormat) -> pl.DataFrame:
+    """Everything in a live file up to its last whole chunk."""
+    import polars as pl
+
+    parts = [frame(rows, form) for rows in chunks(path, form)]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema(form))
+
+
+def seal(live: Path, sealed: Path, form: RowFormat) -> None:
+    """Write the live file's whole chunks as Parquet; memory is bounded by a few chunks."""
+    write_parquet(sealed, (frame(rows, form) for rows in chunks(live, form)), schema(form))
+
+
+def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, Any]) -> None:
+    """Stream frames of one schema into a Parquet file that carries the schema version in its metadata."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def source(
+        with_columns: list[str] | None, _predicate: object, _n_rows: int | None, _batch: int | None
+    ) -> Iterator[pl.DataFrame]:
+        for part in parts:
+            yield part if with_columns is None else part.select(with_columns)
+
+    with files.touching("write", path):
+        try:
+            register_io_source(source, schema=columns).sink_parquet(
+                path,
+                compression="zstd",
+                maintain_order=True,
+                metadata={layout.PARQUET_VERSION_KEY: str(layout.SCHEMA_VERSION)},
+            )
+        except pl.exceptions.PolarsError as fault:
+            raise RecordError(f"cannot write: {fault}", where=str(path)) from fault
+
+
+def read_parquet(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
+    """A sealed table, its version checked; RecordError with the file's name when it is damaged."""
+    import polars as pl
+
+    if not path.is_file():
+        raise RecordError("the file is missing", where=str(path))
+    with files.touching("read", path):
+        try:
+            said = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
+            layout.refuse_newer(int(said) if said.isdecimal() else said, path)
+            found = pl.read_parquet(path, memory_map=False)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as fault:
+            raise RecordError(f"damaged: not Parquet ({fault})", where=str(path)) from fault
+    missing = [name for name in columns if name not in found.columns]
+    if missing:
+        raise RecordError(f"damaged: columns {', '.join(missing)} are missing", where=str(path))
+    return found.select(list(columns))
