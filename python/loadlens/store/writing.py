@@ -101,7 +101,7 @@ class TrialWriter:
             "digests": digests,
         }
         content["self_sha256"] = files.digest_of_bytes(files.as_json(content).encode())
-        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
         files.write_whole(self.path / layout.TRIAL, text.encode(), durable=True)
         files.remove_tree(self.live)
 

@@ -1,0 +1,111 @@
+"""The engine, typed. The only importer of the compiled module; docs/reference/engine-api.md is the contract.
+
+The engine runs on threads of its own that never take the GIL; Python asks for progress and waits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadlens.errors import EngineError, PlanError
+from loadlens.model.workload import Plan
+
+try:
+    from loadlens import _engine
+except ImportError as fault:
+    raise EngineError(
+        f"the compiled engine cannot be loaded: {fault}", hint="pip install --force-reinstall loadlens"
+    ) from fault
+
+Progress = Mapping[str, Any]  # the JSON of `progress()`, docs/reference/engine-api.md
+Result = dict[str, Any]  # "the result of the engine", docs/reference/record.md
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFault:
+    """One thing that the engine refuses in a plan."""
+
+    where: str  # streams[0].scenarios[0].steps[1].path
+    what: str
+
+
+class Run:
+    """One run of a plan.
+
+    Args:
+        plan: What to do.
+
+    Raises:
+        PlanError: The engine refuses the plan; every fault is named.
+        EngineError: A limit of this machine stands in the way (descriptors, ports, memory).
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        text = plan.to_json()
+        faults = validate(text)
+        if faults:
+            lines = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
+            raise PlanError(f"the engine refuses the plan: {lines}")
+        try:
+            self._run = _engine.Run(text)
+        except OSError as fault:
+            raise EngineError(
+                f"the generator cannot carry this load: {fault}", hint="fewer connections, or a higher limit"
+            ) from fault
+
+    def start(self) -> None:
+        """Start the threads; returns when they run."""
+        try:
+            self._run.start()
+        except OSError as fault:
+            raise EngineError(f"the generator cannot start: {fault}") from fault
+
+    def progress(self) -> Progress:
+        """Where the run stands; cheap, any time."""
+        content: Progress = json.loads(self._run.progress())
+        return content
+
+    def stop(self) -> None:
+        """Ask for an early, orderly end; the results so far stay."""
+        self._run.stop()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it has ended, at most so long; true: it has."""
+        return self._run.wait(timeout_s)
+
+    def result(self) -> Result:
+        """The result; only after the end."""
+        try:
+            content: Result = json.loads(self._run.result())
+        except (OSError, RuntimeError) as fault:
+            raise EngineError(f"the engine gave no result: {fault}") from fault
+        return content
+
+
+def version() -> str:
+    """The engine's version."""
+    return _engine.version()
+
+
+def monotonic_ns() -> int:
+    """The engine's clock, CLOCK_MONOTONIC."""
+    return _engine.monotonic_ns()
+
+
+def validate(plan_json: str) -> tuple[PlanFault, ...]:
+    """Every fault of a plan at once; empty: it is good."""
+    return tuple(PlanFault(where, what) for where, what in _engine.validate(plan_json))
+
+
+def check_template(text: str, names: Sequence[str] = ()) -> str | None:
+    """What is wrong with one template, given the names that steps before it extract; none: nothing."""
+    return _engine.check_template(text, list(names))
+
+
+def read_intervals(path: Path) -> list[tuple[float, float, str, bytes, bytes]]:
+    """(start_s, length_s, tag, bucket upper values, counts) of each line of an interval log."""
+    return _engine.read_intervals(str(path))
