@@ -1,0 +1,240 @@
+"""Environments of services: isolated, made once for each digest of what is in them, and kept in a cache.
+
+A Python environment is made in its final place, because its scripts name their interpreter by path; the file
+`DIGEST.json` beside it, written last and renamed into place, is what makes it valid. A lock for each digest
+lets concurrent runs wait for one another instead of building twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import secrets
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Build, Service
+from loadlens.testbed.keeper import Command, Keeper
+
+BUILD_WITHIN_S = 1800.0
+_INCLUDE = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]+(\S+)")
+_LOCAL = re.compile(r"^(?:-e\b|--editable\b|\.{0,2}/|file:)|@\s*file:")
+
+OnLine = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a build adds to the environment of a service's processes."""
+
+    path: tuple[Path, ...] = ()  # put before PATH
+    variables: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()  # variables of the caller that would break the isolation
+    digest: str | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Where each service runs, and what its build adds."""
+
+    folders: Mapping[str, Path]
+    environments: Mapping[str, Environment]
+
+    def folder(self, service: str) -> Path:
+        """The working folder of a service."""
+        return self.folders[service]
+
+    def environment(self, service: str) -> Environment:
+        """What the service's build adds; empty without a build."""
+        return self.environments.get(service, Environment())
+
+
+def default_cache() -> Path:
+    """The folder of built environments: `$LOADLENS_CACHE`, or `~/.cache/loadlens`."""
+    given = os.environ.get("LOADLENS_CACHE")
+    return Path(given) if given else Path.home() / ".cache" / "loadlens"
+
+
+def prepare(
+    services: Iterable[Service],
+    *,
+    cache: Path,
+    on_line: OnLine = lambda _: None,
+    folder: Path | None = None,
+) -> Prepared:
+    """Build what the services need, or find it in the cache.
+
+    Args:
+        services: Their `dir` is absolute, or relative to `folder`.
+        cache: Made if it is not there.
+        on_line: Gets what the build tools say, line by line.
+        folder: Of the study file; none: the current folder.
+
+    Raises:
+        TestbedError: A folder is missing, or a build failed; with the tool's own words.
+    """
+    base = (folder or Path.cwd()).resolve()
+    folders: dict[str, Path] = {}
+    environments: dict[str, Environment] = {}
+    for service in services:
+        home = base / (service.dir or ".")
+        if not home.is_dir():
+            raise TestbedError(
+                f"the folder of service {service.name} does not exist: {home}",
+                where=f"services.{service.name}.dir",
+            )
+        folders[service.name] = home
+        if service.build is not None:
+            environments[service.name] = _build(service.name, service.build, home, cache, on_line)
+    return Prepared(folders, environments)
+
+
+def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
+    if build.kind == "python":
+        return _python(service, home / build.spec, cache, on_line)
+    if build.kind == "run":
+        argv = tuple(shlex.split(build.spec))
+        _tool(f"build of {service}", argv, home, on_line, hint=f"run it by hand in {home}: {build.spec}")
+        return Environment()
+    raise TestbedError(
+        f"there is no build of kind {build.kind!r} yet",
+        where=f"services.{service}.build.{build.kind}",
+        hint="build: {run: COMMAND} runs any build tool in the service's folder",
+    )
+
+
+def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> Environment:
+    digest = python_digest(requirements, service)
+    shelf = cache / "python"
+    shelf.mkdir(parents=True, exist_ok=True)
+    place, seal = shelf / digest, shelf / f"{digest}.json"
+    with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this environment")):
+        if not seal.exists():
+            on_line(f"{service}: building a Python environment for {requirements.name}")
+            shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
+            _make_venv(service, requirements, place, on_line)
+            _write_whole(seal, {"requirements": requirements.read_text(), "python": _interpreter()})
+    return Environment(
+        path=(place / "bin",),
+        variables={"VIRTUAL_ENV": str(place)},
+        without=("PYTHONPATH", "PYTHONHOME"),
+        digest=digest,
+        folder=place,
+    )
+
+
+def _make_venv(service: str, requirements: Path, place: Path, on_line: OnLine) -> None:
+    _tool(
+        f"Python environment of {service}",
+        (sys.executable, "-m", "venv", str(place)),
+        requirements.parent,
+        on_line,
+        hint="the venv module may be a package of its own: apt install python3-venv",
+    )
+    install = ("install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+    _tool(
+        f"Python environment of {service}",
+        (str(place / "bin" / "python"), "-m", "pip", *install, "-r", str(requirements)),
+        requirements.parent,
+        on_line,
+        hint=f"check the versions in {requirements} and that a package index can be reached",
+    )
+
+
+def python_digest(requirements: Path, service: str) -> str:
+    """SHA-256 over the requirements, the files they include, and the interpreter.
+
+    Raises:
+        TestbedError: A file is missing, or a line takes a local folder, whose content no digest here sees.
+    """
+    digest = hashlib.sha256(json.dumps(_interpreter()).encode())
+    for file in _with_included(requirements, service):
+        digest.update(b"\0" + file.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _with_included(requirements: Path, service: str) -> Iterator[Path]:
+    waiting, seen = [requirements], set()
+    while waiting:
+        file = waiting.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            lines = file.read_text().splitlines()
+        except OSError as error:
+            raise TestbedError(
+                f"the requirements of {service} cannot be read: {file}: {error.strerror}",
+                where=f"services.{service}.build.python",
+            ) from error
+        for number, line in enumerate(lines, 1):
+            if _LOCAL.search(line.strip()):
+                raise TestbedError(
+                    f"a local path cannot be cached by digest: {line.strip()!r}",
+                    where=f"{file}:{number}",
+                    hint="name a released version, or use build: {run: ...}",
+                )
+            if included := _INCLUDE.match(line.strip()):
+                waiting.append(file.parent / included[1])
+        yield file
+
+
+def _interpreter() -> list[str]:
+    return [platform.python_implementation(), platform.python_version(), platform.machine(), sys.base_prefix]
+
+
+def _tool(name: str, argv: tuple[str, ...], folder: Path, on_line: OnLine, *, hint: str) -> None:
+    """Run a build tool under a keeper of its own, so that nothing of it outlives the lab."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+    with (
+        tempfile.TemporaryDirectory(prefix="loadlens-build-") as logs,
+        Keeper(marker=f"build-{secrets.token_hex(6)}") as keeper,
+    ):
+        log = Path(logs) / "output.log"
+        command = Command(argv, environment, folder, log=log, follow=True)
+        try:
+            keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=on_line)
+        except TestbedError as error:
+            raise TestbedError(error.message, where=str(folder), hint=hint) from None
+
+
+@contextmanager
+def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file; the kernel lets go of it if we die."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            until = time.monotonic() + BUILD_WITHIN_S
+            while True:
+                time.sleep(0.1)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise TestbedError(
+                            f"another run has held {path} for {BUILD_WITHIN_S:g} s", hint="end that run"
+                        ) from None
+        yield
+
+
+def _write_whole(path: Path, content: object) -> None:
+    """A file that is there whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary.write_text(json.dumps(content, indent=1))
+    temporary.rename(path)

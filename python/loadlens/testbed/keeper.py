@@ -1,0 +1,304 @@
+"""The lab's end of the keeper: start processes, see how they stand, end them.
+
+What must hold: whatever becomes of the lab, the keeper or a service, nothing of the testbed stays behind.
+While the keeper lives it sees to that (`keeper_process.py`); if the keeper itself is killed, the next call
+here notices, ends everything that carries the testbed's mark, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets as randomness
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from loadlens.errors import TestbedError
+from loadlens.testbed import keeper_process
+
+REPLY_WITHIN_S = 20.0
+END_WITHIN_S = 5.0  # bound of every "end by force"; KILL needs milliseconds unless the kernel is stuck
+_TAIL_BYTES = 16 * 1024
+_TAIL_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A process to start: no shell, environment complete, output to `log`."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    log: Path | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    cpus: tuple[int, ...] | None = None
+    cgroups: tuple[Path, ...] = ()  # the `cgroup.procs` files to join
+    follow: bool = False  # its output is also handed out by `standing`
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a process stands."""
+
+    status: int | None  # none: runs; negative: ended by that signal
+    drained: bool  # nobody holds its output any more
+    output: str  # new whole lines, of a followed process
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A process that should have been gone."""
+
+    pid: int
+    command: str
+
+
+class KeeperLost(TestbedError):
+    """The keeper ended before its time; what it kept has been ended."""
+
+
+class Keeper:
+    """Starts the processes of one testbed and holds them until `close`."""
+
+    def __init__(
+        self, *, marker: str, scratch: Path | None = None, secret_values: tuple[str, ...] = ()
+    ) -> None:
+        """Start the keeper.
+
+        Args:
+            marker: The run's id; every process carries it as LOADLENS_RUN.
+            scratch: Removed by the keeper if the lab dies.
+            secret_values: Masked in the output of every process.
+        """
+        self._marker = marker
+        self._scope = f"{marker}-{randomness.token_hex(4)}"
+        self._lock = threading.Lock()
+        self._received = b""
+        self._sessions: list[int] = []
+        self._lost: KeeperLost | None = None
+        self._closed = False
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", keeper_process.__file__, str(os.getpid())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+                cwd="/",
+                start_new_session=True,
+                env={keeper_process.RUN_VARIABLE: marker, keeper_process.KEEPER_VARIABLE: "1"},
+            )
+        ours.settimeout(REPLY_WITHIN_S)
+        self._door = ours
+        self._ask(
+            "hello",
+            marker=marker,
+            scope=self._scope,
+            scratch=None if scratch is None else str(scratch.resolve()),
+            secrets=[value for value in secret_values if len(value) >= 4],
+        )
+
+    @property
+    def pid(self) -> int:
+        """Of the keeper process itself."""
+        return self._process.pid
+
+    def mark(self, name: str) -> str:
+        """The environment entry that the processes of this name carry."""
+        return f"{keeper_process.SERVICE_VARIABLE}={self._scope}:{name}"
+
+    def spawn(self, name: str, command: Command) -> int:
+        """Start a process in a session of its own; its pid.
+
+        Raises:
+            TestbedError: The command could not be started; the message begins with the name.
+        """
+        variable, _, value = self.mark(name).partition("=")
+        env = dict(command.env) | {keeper_process.RUN_VARIABLE: self._marker, variable: value}
+        reply = self._ask(
+            "spawn",
+            id=name,
+            argv=list(command.argv),
+            env=env,
+            cwd=str(command.cwd),
+            log=None if command.log is None else str(command.log),
+            stop=int(command.stop_signal),
+            cpus=None if command.cpus is None else list(command.cpus),
+            cgroups=[str(file) for file in command.cgroups],
+            follow=command.follow,
+        )
+        if "refused" in reply:
+            raise TestbedError(
+                f"{name}: {command.argv[0]} {reply['refused']}",
+                hint=f"run it by hand in {command.cwd}",
+            )
+        self._sessions.append(reply["pid"])
+        return int(reply["pid"])
+
+    def standing(self) -> dict[str, Standing]:
+        """How every process stands that was started here."""
+        reply = self._ask("poll")
+        return {name: Standing(**standing) for name, standing in reply.items()}
+
+    def last_lines(self, name: str, lines: int = _TAIL_LINES) -> tuple[str, ...]:
+        """The last lines of what a process said."""
+        text = self._ask("tail", id=name, size=_TAIL_BYTES)["text"]
+        return tuple(line.rstrip()[:400] for line in text.splitlines() if line.strip())[-lines:]
+
+    def signal(self, name: str, number: int) -> None:
+        """Signal a process if it still runs; not its children."""
+        self._ask("signal", id=name, signal=int(number))
+
+    def leftovers(self, name: str | None, *, kill: bool) -> tuple[Leftover, ...]:
+        """What is alive of a process and all that came from it; of everything here without a name."""
+        reply = self._ask("end", id=name, kill=kill)
+        return tuple(Leftover(**left) for left in reply["left"])
+
+    def end(self, name: str | None) -> tuple[Leftover, ...]:
+        """Kill a process and all that came from it, until nothing is left; what had to be killed."""
+        killed: dict[int, Leftover] = {}
+        until = time.monotonic() + END_WITHIN_S
+        while left := self.leftovers(name, kill=True):
+            killed |= {process.pid: process for process in left}
+            if time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        return tuple(killed.values())
+
+    def run(
+        self,
+        name: str,
+        command: Command,
+        *,
+        within_s: float,
+        on_line: Callable[[str], None] | None = None,
+    ) -> None:
+        """Run a command to its end.
+
+        Raises:
+            TestbedError: It could not be started, failed, or did not end in time; with its last words.
+        """
+        self.spawn(name, command)
+        until = time.monotonic() + within_s
+        pause = 0.005
+        try:
+            while True:
+                standing = self.standing()[name]
+                if on_line is not None:
+                    for line in standing.output.splitlines():
+                        on_line(line)
+                if standing.status is not None and (standing.drained or pause >= 0.1):
+                    break
+                if time.monotonic() > until:
+                    raise self.failure(name, f"{name} did not end within {within_s:g} s", command.log)
+                time.sleep(pause)
+                pause = min(0.1, pause * 1.5)
+        finally:
+            self.end(name)  # a command leaves nothing running
+        if standing.status != 0:
+            raise self.failure(name, f"{name} failed: {ending(standing.status)}", command.log)
+
+    def failure(self, name: str, words: str, log: Path | None, *, hint: str | None = None) -> TestbedError:
+        """An error that carries the last lines of what a process said."""
+        lines = self.last_lines(name)
+        said = "\n".join(f"    {line}" for line in lines) if lines else "    (it said nothing)"
+        return TestbedError(
+            f"{words}; its last lines:\n{said}", where=None if log is None else str(log), hint=hint
+        )
+
+    def close(self) -> tuple[Leftover, ...]:
+        """End the keeper and whatever still runs here; what had to be killed."""
+        if self._closed:
+            return ()
+        try:
+            killed = self.end(None) if self._lost is None else ()
+            if self._lost is None:
+                self._ask("quit")
+        except KeeperLost:
+            killed = ()
+        finally:
+            self._closed = True
+            self._door.close()
+            try:
+                self._process.wait(timeout=END_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+                self._end_by_mark()
+            self._complaints.close()
+        return killed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, operation: str, **request: Any) -> dict[str, Any]:
+        with self._lock:
+            if self._lost is not None:
+                raise self._lost
+            try:
+                self._door.sendall(json.dumps({"op": operation, **request}).encode() + b"\n")
+                while b"\n" not in self._received:
+                    data = self._door.recv(1 << 16)
+                    if not data:
+                        raise ConnectionResetError("the keeper closed its end")
+                    self._received += data
+            except OSError as error:
+                self._lost = self._give_up(error)
+                raise self._lost from error
+            line, _, self._received = self._received.partition(b"\n")
+            reply: dict[str, Any] = json.loads(line)
+            return reply
+
+    def _give_up(self, error: OSError) -> KeeperLost:
+        """End by hand what the keeper kept."""
+        self._process.kill()
+        self._process.wait()
+        self._complaints.seek(0)
+        words = self._complaints.read().decode(errors="replace").strip().splitlines()
+        left = self._end_by_mark()
+        said = f": {words[-1]}" if words else f" ({ending(self._process.returncode)})"
+        return KeeperLost(
+            f"the keeper of the testbed was lost{said}; the services were ended"
+            + (f", {len(left)} processes could not be" if left else ""),
+            hint="run it again; if it was not you who ended the keeper, this is our bug",
+        )
+
+    def _end_by_mark(self) -> list[int]:
+        """Kill everything that carries the testbed's mark or is in a session of its; the pids that resist."""
+        entries = [f"{keeper_process.SERVICE_VARIABLE}={self._scope}:".encode()]
+        until = time.monotonic() + END_WITHIN_S
+        while True:
+            left = keeper_process.members(
+                keeper_process.all_processes(), roots=(), sessions=self._sessions, entries=entries
+            )
+            if not left or time.monotonic() > until:
+                return [process.pid for process in left]
+            for process in left:
+                keeper_process.send(process, signal.SIGKILL)
+            time.sleep(0.01)
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by signal {-status}"

@@ -1,0 +1,469 @@
+"""The testbed: the services of one case, up and ready, watched, put back to a known state, and ended.
+
+It reads from top to bottom as the life of a trial: start, check, reset, stop. How a process is kept is
+`keeper.py`, what it is to be `replicas.py`, when it is ready `readiness.py`.
+"""
+
+from __future__ import annotations
+
+import graphlib
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service
+from loadlens.model.workload import Target
+from loadlens.testbed import ports as tcp
+from loadlens.testbed.build import Prepared
+from loadlens.testbed.keeper import Command, Keeper, Leftover, ending
+from loadlens.testbed.readiness import Watch, await_ready
+from loadlens.testbed.replicas import Replica, Surroundings, arguments, lay_out
+from loadlens.testbed.resetting import remove_files
+
+COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
+_SETTLE_S = 0.3  # children may need a moment to follow their parent
+_NEW_PORTS = 1  # how often the testbed starts again because somebody took a port
+
+Event = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProcess:
+    """A running replica."""
+
+    service: str
+    replica: int
+    pid: int
+    ports: Mapping[str, int]
+    command: tuple[str, ...]
+    mark: str  # environment entry that this process and all that come from it carry
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTimesFile:
+    """A file in which a service writes down its own response times."""
+
+    service: str
+    path: Path
+    keys: ServerTimes
+
+
+class _PortTaken(Exception):
+    """Somebody else took a port after it was chosen."""
+
+    def __init__(self, error: TestbedError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Testbed:
+    """The services of one case as a context manager: leaving it ends them all, whatever happened."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        services: Iterable[Service],
+        prepared: Prepared,
+        *,
+        marker: str,
+        scratch: Path,
+        logs: Path,
+        values: Mapping[str, Scalar] | None = None,
+        on_event: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        """Nothing runs before `start`.
+
+        Args:
+            services: None when the target is a URL.
+            prepared: What `build.prepare` made of them.
+            marker: The run's id, on every process as LOADLENS_RUN.
+            scratch: `$scratch`. If it is not there it is made, and removed again, also when the lab is
+                killed; if it is there it belongs to the caller and stays.
+            logs: Folder of the logs, one a replica.
+            values: Further names, such as calibrated values.
+            on_event: Gets a mapping with the key `event` for everything that happens.
+        """
+        self._services = {service.name: service for service in services}
+        self._order = _start_order(self._services)
+        self._around = Surroundings(prepared, scratch.resolve(), logs.resolve(), dict(values or {}))
+        self._marker = marker
+        self._tell = on_event
+        self._ports = tcp.Ports()
+        self._replicas: dict[str, tuple[Replica, ...]] = {}
+        self._keeper: Keeper | None = None
+        self._pids: dict[str, int] = {}
+        self._readiness_requests: dict[str, int] = {}
+        self._own_scratch = False
+
+    # --- up ---------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Bring every service up, those it comes after first; ready when this returns.
+
+        Raises:
+            TestbedError: A command failed, a process ended, or was not ready in time. Nothing stays up.
+        """
+        if not self._services:
+            return
+        for attempt in range(_NEW_PORTS + 1):
+            try:
+                self._start()
+                return
+            except _PortTaken as taken:
+                self.stop()
+                if attempt == _NEW_PORTS:
+                    raise taken.error from None
+                self._tell({"event": "port_taken", "words": taken.error.message})
+            except BaseException:
+                self.stop()
+                raise
+
+    def _start(self) -> None:
+        scratch, logs = self._around.scratch, self._around.logs
+        logs.mkdir(parents=True, exist_ok=True)
+        self._own_scratch = not scratch.exists()
+        self._replicas, secrets = lay_out(self._services.values(), self._around, self._ports)
+        self._keeper = Keeper(
+            marker=self._marker, scratch=scratch if self._own_scratch else None, secret_values=secrets
+        )
+        scratch.mkdir(parents=True, exist_ok=True)
+        for wave in self._order:
+            for name in wave:
+                self._set_up(self._services[name])
+                for replica in self._replicas[name]:
+                    self._spawn(replica)
+            self._await_ready([replica for name in wave for replica in self._replicas[name]])
+
+    def _set_up(self, service: Service) -> None:
+        """Run the setup command once, whatever the number of replicas."""
+        if service.setup is None:
+            return
+        first = self._replicas[service.name][0]
+        name = f"{service.name}.setup"
+        argv = arguments(service.setup, first.names, where=f"services.{service.name}.setup")
+        began = time.monotonic()
+        command = replace(first.command, argv=argv, log=self._around.logs / f"{name}.log")
+        self._running.run(name, command, within_s=COMMAND_WITHIN_S)
+        self._tell({"event": "service_set_up", "service": service.name, "seconds": time.monotonic() - began})
+
+    def _spawn(self, replica: Replica) -> None:
+        for port in replica.ports.values():
+            if not tcp.is_free(port):
+                raise _PortTaken(_port_error(replica, port))
+        pid = self._running.spawn(replica.name, replica.command)
+        self._pids[replica.name] = pid
+        self._tell(
+            {
+                "event": "service_started",
+                "service": replica.service.name,
+                "replica": replica.number,
+                "pid": pid,
+                "ports": dict(replica.ports),
+                "command": list(replica.command.argv),
+            }
+        )
+
+    def _await_ready(self, replicas: list[Replica]) -> None:
+        watches = {}
+        for replica in replicas:
+            ready = replica.service.ready
+            if ready is not None:
+                watches[replica.name] = Watch(replica.name, replica.port(ready.port), ready)
+            elif replica.ports and _speaks_of_ports(replica.service):
+                watches[replica.name] = Watch(replica.name, replica.port(None), Ready("/"), connect_only=True)
+        late = await_ready(tuple(watches.values()), lambda: self._check_all_run(before_ready=True))
+        for replica in replicas:
+            watch = watches.get(replica.name)
+            if watch is None:
+                continue
+            service = replica.service.name
+            self._readiness_requests[service] = self._readiness_requests.get(service, 0) + watch.requests
+            if watch is late:
+                raise self._running.failure(
+                    replica.name,
+                    f"{replica.name} was not ready within {watch.ready.within_s:g} s: "
+                    f"wanted {watch.wanted}, {watch.last_seen}",
+                    replica.command.log,
+                    hint=f"give it longer: ready: {{within: {2 * watch.ready.within_s:g}s}}",
+                )
+            if late is None:
+                self._tell(
+                    {
+                        "event": "service_ready",
+                        "service": service,
+                        "replica": replica.number,
+                        "seconds": watch.after_s,
+                        "requests": watch.requests,
+                    }
+                )
+
+    # --- while it runs ----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """See whether every service still runs; cheap enough for every turn of a loop.
+
+        Raises:
+            TestbedError: One ended, or the keeper was lost; with the last lines of the log.
+        """
+        if self._keeper is not None:
+            self._check_all_run(before_ready=False)
+
+    def _check_all_run(self, *, before_ready: bool) -> None:
+        standing = self._running.standing()
+        for replica in self._all_replicas():
+            stands = standing.get(replica.name)
+            if stands is None or stands.status is None:
+                continue
+            for port in replica.ports.values() if before_ready else ():
+                if not self._running.leftovers(replica.name, kill=False) and not tcp.is_free(port):
+                    raise _PortTaken(_port_error(replica, port))
+            when = "before it was ready" if before_ready else "while it was under test"
+            command = " ".join(replica.command.argv)
+            raise self._running.failure(
+                replica.name,
+                f"{replica.name} ended {when}, {ending(stands.status)}",
+                replica.command.log,
+                hint=f"run it by hand in {replica.command.cwd}: {command}" if before_ready else None,
+            )
+
+    def processes(self) -> tuple[ServiceProcess, ...]:
+        """The running replicas, in the order they were started."""
+        return tuple(
+            ServiceProcess(
+                replica.service.name,
+                replica.number,
+                self._pids[replica.name],
+                dict(replica.ports),
+                replica.command.argv,
+                self._running.mark(replica.name),
+                str(replica.command.log),
+            )
+            for replica in self._all_replicas()
+            if replica.name in self._pids
+        )
+
+    @property
+    def ports(self) -> dict[str, tuple[dict[str, int], ...]]:
+        """Named ports of each service's replicas."""
+        return {
+            name: tuple(dict(replica.ports) for replica in replicas)
+            for name, replicas in self._replicas.items()
+        }
+
+    @property
+    def keeper_pid(self) -> int | None:
+        """The process that drains the services' output, so that a monitor can count its cost."""
+        return None if self._keeper is None else self._keeper.pid
+
+    @property
+    def readiness_requests(self) -> dict[str, int]:
+        """Requests that were sent to find out whether each service is ready, all replicas together."""
+        return dict(self._readiness_requests)
+
+    def target(self, entry: Entry) -> Target:
+        """Where the load goes; a service's first replica, or the URL outside.
+
+        Raises:
+            TestbedError: The service or its port is not there, or the URL is not plain HTTP.
+        """
+        if entry.url is not None:
+            return _target_of_url(entry.url)
+        if entry.service not in self._replicas:
+            raise TestbedError(f"the entry names a service that does not run: {entry.service}", where="entry")
+        port = self._replicas[entry.service][0].port(entry.port)
+        return Target(tcp.HOST, port, f"{tcp.HOST}:{port}")
+
+    def server_times_files(self) -> tuple[ServerTimesFile, ...]:
+        """The files with response times as the services measured them, each once."""
+        files: dict[Path, ServerTimesFile] = {}
+        for replica in self._all_replicas():
+            keys = replica.service.server_times
+            if keys is None:
+                continue
+            where = f"services.{replica.service.name}.server_times.file"
+            path = replica.command.cwd / replica.names.fill(keys.file, where=where)
+            files.setdefault(path, ServerTimesFile(replica.service.name, path, keys))
+        return tuple(files.values())
+
+    # --- data -------------------------------------------------------------------------------------
+
+    def reset(self, reset: Reset) -> None:
+        """Put the data back: remove files, run the command, then verify.
+
+        Raises:
+            TestbedError: A step failed; the trial that would follow must not count.
+        """
+        name = reset.service or next(iter(self._services), None)
+        if name is None or name not in self._replicas:
+            raise TestbedError(f"reset names a service that does not run: {name}", where="reset.service")
+        first = self._replicas[name][0]
+        removed = remove_files(
+            reset.files,
+            first.names,
+            allowed=(self._around.scratch, first.command.cwd),
+            base=first.command.cwd,
+        )
+        for step, text in (("run", reset.run), ("verify", reset.verify)):
+            if text is None:
+                continue
+            label = f"{name}.reset.{step}"
+            argv = arguments(text, first.names, where=f"reset.{step}")
+            command: Command = replace(first.command, argv=argv, log=self._around.logs / f"{label}.log")
+            self._running.run(label, command, within_s=COMMAND_WITHIN_S)
+        self._tell({"event": "reset", "service": name, "removed": [str(path) for path in removed]})
+
+    # --- down -------------------------------------------------------------------------------------
+
+    def stop(self) -> tuple[str, ...]:
+        """Ask every service to end, last started first, then force it; what was left over, in words."""
+        keeper, self._keeper = self._keeper, None
+        leaks: list[str] = []
+        try:
+            if keeper is not None:
+                leaks = self._end_services(keeper)
+                leaks += [_left_behind("the testbed", process) for process in keeper.close()]
+        except TestbedError as error:
+            leaks.append(error.message)  # the keeper was lost, and said what became of the services
+        finally:
+            if keeper is not None:
+                keeper.close()
+            self._pids.clear()
+            self._ports.release()
+            if self._own_scratch:
+                shutil.rmtree(self._around.scratch, ignore_errors=True)
+        for words in leaks:
+            self._tell({"event": "leak", "words": words})
+        return tuple(leaks)
+
+    def _end_services(self, keeper: Keeper) -> list[str]:
+        leaks: list[str] = []
+        for wave in reversed(self._order):
+            replicas = [r for name in wave for r in self._replicas.get(name, ()) if r.name in self._pids]
+            alive = {name for name, standing in keeper.standing().items() if standing.status is None}
+            for replica in replicas:
+                keeper.signal(replica.name, replica.command.stop_signal)
+            began = time.monotonic()
+            for replica in replicas:
+                in_time = _await_end(keeper, replica, began)
+                leaks += self._end_one(keeper, replica, in_time=in_time, ran=replica.name in alive)
+        return leaks
+
+    def _end_one(self, keeper: Keeper, replica: Replica, *, in_time: bool, ran: bool) -> list[str]:
+        """Force what is left of a replica to end."""
+        leaks = []
+        if not in_time:
+            leaks.append(
+                f"{replica.name} did not end within {replica.service.stop.within_s:g} s of "
+                f"{replica.command.stop_signal.name} and was killed"
+            )
+            keeper.end(replica.name)
+        else:
+            until = time.monotonic() + _SETTLE_S
+            while keeper.leftovers(replica.name, kill=False) and time.monotonic() < until:
+                time.sleep(0.01)
+            leaks += [_left_behind(replica.name, process) for process in keeper.end(replica.name)]
+        status = keeper.standing()[replica.name].status
+        self._tell(
+            {
+                "event": "service_stopped",
+                "service": replica.service.name,
+                "replica": replica.number,
+                "status": status,
+                "when_asked": ran,  # false: it had ended before
+            }
+        )
+        return leaks
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> Keeper:
+        if self._keeper is None:
+            raise TestbedError("the testbed is not running", hint="call start() first")
+        return self._keeper
+
+    def _all_replicas(self) -> list[Replica]:
+        return [replica for wave in self._order for name in wave for replica in self._replicas.get(name, ())]
+
+
+def _start_order(services: Mapping[str, Service]) -> tuple[tuple[str, ...], ...]:
+    """Waves of services: each comes after those it names, otherwise in the order of the study."""
+    graph: dict[str, tuple[str, ...]] = {}
+    for service in services.values():
+        for name in service.after:
+            if name not in services:
+                raise TestbedError(
+                    f"service {service.name} comes after {name}, which is not there",
+                    where=f"services.{service.name}.after",
+                    hint=f"known: {', '.join(services)}",
+                )
+        graph[service.name] = service.after
+    sorter = graphlib.TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        raise TestbedError(
+            f"services wait for each other: {' after '.join(error.args[1])}", where="services"
+        ) from None
+    waves = []
+    while sorter.is_active():
+        wave = tuple(sorted(sorter.get_ready(), key=list(services).index))
+        waves.append(wave)
+        sorter.done(*wave)
+    return tuple(waves)
+
+
+def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
+    pause = 0.002
+    while keeper.standing()[replica.name].status is None:
+        if time.monotonic() - began > replica.service.stop.within_s:
+            return False
+        time.sleep(pause)
+        pause = min(0.05, pause * 1.5)
+    return True
+
+
+def _speaks_of_ports(service: Service) -> bool:
+    """Whether the service is told its port at all: one that is not cannot be waited for there."""
+    texts = [service.start, *(text for _, text in service.env)]
+    return any("$port" in text or f"${service.name}." in text for text in texts)
+
+
+def _left_behind(name: str, process: Leftover) -> str:
+    return f"{name} left process {process.pid} behind ({process.command or 'no command line'}); it was killed"
+
+
+def _port_error(replica: Replica, port: int) -> TestbedError:
+    return TestbedError(
+        f"port {port} of {replica.name} was taken by another process between its choice and the start",
+        where=str(replica.command.log),
+        hint=f"see who holds it: ss -ltnp 'sport = :{port}'",
+    )
+
+
+def _target_of_url(url: str) -> Target:
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise TestbedError(
+            f"the entry is not a plain HTTP URL: {url}", where="entry", hint="such as http://localhost:8080"
+        )
+    host = parts.hostname
+    shown = f"[{host}]" if ":" in host else host
+    port = parts.port or 80
+    return Target(host, port, shown if port == 80 else f"{shown}:{port}")
