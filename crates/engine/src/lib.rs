@@ -5,6 +5,7 @@
 
 pub mod arrival;
 pub mod error;
+pub mod estimate;
 pub mod http1;
 pub mod plan;
 pub mod program;
