@@ -1,0 +1,98 @@
+//! Bytes that nobody asked for: after an answer, between requests, instead of the next answer. A client that
+//! counts them as an answer invents requests.
+
+use super::{good, ok, send, Act, Behaviour, BODY, MS};
+
+const OK: &[&str] = &["ok"];
+
+/// A whole answer with `extra` in the same piece; nothing else may be asked on this connection.
+fn with_extra(extra: &str) -> Vec<Act> {
+    vec![
+        send(format!("{}{extra}", good())),
+        Act::Answered,
+        Act::Linger,
+    ]
+}
+
+/// A whole answer and, while nobody asks, `extra`.
+fn then_extra(gap_ns: u64, extra: String) -> Vec<Act> {
+    vec![
+        send(good()),
+        Act::Answered,
+        Act::Wait(gap_ns),
+        send(extra),
+        Act::Linger,
+    ]
+}
+
+const fn poison(
+    name: &'static str,
+    what: &'static str,
+    script: fn(super::Moment) -> Vec<Act>,
+) -> Behaviour {
+    Behaviour::new(name, "9.2", OK, what, script).fresh()
+}
+
+pub(super) const ALL: &[Behaviour] = &[
+    poison(
+        "extra_bytes",
+        "letters after the body, in the same piece",
+        |_| with_extra("extra"),
+    ),
+    poison("extra_byte", "one byte after the body", |_| with_extra("x")),
+    poison("extra_crlf", "an empty line after the body", |_| {
+        with_extra("\r\n")
+    }),
+    poison(
+        "extra_answer",
+        "a second whole answer in the same piece",
+        |_| with_extra(&good()),
+    ),
+    poison("extra_answers", "ten whole answers in one piece", |_| {
+        with_extra(&good().repeat(9))
+    }),
+    poison("extra_error", "a whole 500 after the answer", |_| {
+        with_extra("HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n")
+    }),
+    poison(
+        "extra_half_answer",
+        "half of a second head after the body",
+        |_| with_extra("HTTP/1.1 200 OK\r\nContent-"),
+    ),
+    poison("extra_after_chunks", "letters after the last chunk", |_| {
+        let text = ok(
+            "Transfer-Encoding: chunked\r\n",
+            &format!("1a\r\n{BODY}\r\n0\r\n\r\nextra"),
+        );
+        vec![send(text), Act::Answered, Act::Linger]
+    }),
+    poison(
+        "extra_long_body",
+        "a body of 52 bytes of which 26 are announced",
+        |_| {
+            let text = ok("Content-Length: 26\r\n", &BODY.repeat(2));
+            vec![send(text), Act::Answered, Act::Linger]
+        },
+    ),
+    poison("extra_64k", "64 KiB after the body", |_| {
+        with_extra(&"x".repeat(64 * 1024))
+    }),
+    poison(
+        "late_bytes",
+        "letters 20 ms after the answer, while nobody asks",
+        |_| then_extra(20 * MS, "extra".to_owned()),
+    )
+    .pause_ms(60),
+    poison(
+        "late_answer",
+        "a whole answer 20 ms after the answer, while nobody asks",
+        |_| then_extra(20 * MS, good()),
+    )
+    .pause_ms(60),
+    poison(
+        "late_answer_50",
+        "a whole answer 50 ms after the answer, while nobody asks",
+        |_| then_extra(50 * MS, good()),
+    )
+    .pause_ms(100),
+];

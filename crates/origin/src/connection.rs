@@ -1,0 +1,142 @@
+//! One connection's state. What happens to it is decided in `exchange.rs`; here is only what is remembered.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use crate::bad::Act;
+use crate::heads::Target;
+use crate::request::{BodyLeft, Method, Persistence};
+
+/// Where a connection is in its exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Waits for a request, or for the rest of its head.
+    Idle,
+    /// Waits for the rest of a request body.
+    Body(BodyLeft),
+    /// The answer is not due yet.
+    Serving,
+    /// Bytes are on their way out.
+    Writing,
+    /// Says nothing until the client goes away.
+    Stalled,
+    /// The exchange is over: whatever comes now breaks the rules.
+    Over,
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClosedBy {
+    Client,
+    ClientReset,
+    Server,
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    pub socket: OwnedFd,
+    /// Number in the order of acceptance.
+    pub id: u64,
+    pub phase: Phase,
+    /// Received and not yet read, because it is part of a head or came early.
+    pub input: Vec<u8>,
+    /// To be sent, from `sent` on.
+    pub output: Vec<u8>,
+    pub sent: usize,
+    /// Acts that follow when the output is out; none: the plain course.
+    pub script: Option<VecDeque<Act>>,
+    /// When it is to be looked at again; 0: not.
+    pub timer_ns: u64,
+    /// What the request in hand asks for, or the last one did.
+    pub target: Option<Rc<Target>>,
+    /// The path of the request in hand or the last one, in the books; `u32::MAX` before the first.
+    pub path: u32,
+    pub method: Method,
+    pub persistence: Persistence,
+    pub received_ns: u64,
+    /// Head or body of the request in hand, when the route wants it.
+    pub kept: Vec<u8>,
+    /// Requests before the one in hand.
+    pub requests: u64,
+    pub peer_ended: bool,
+    pub we_ended: bool,
+    pub waits_for_room: bool,
+    /// What came after the end has been written down.
+    pub violated: bool,
+}
+
+impl Connection {
+    pub fn new(socket: OwnedFd, id: u64) -> Connection {
+        Connection {
+            socket,
+            id,
+            phase: Phase::Idle,
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            script: None,
+            timer_ns: 0,
+            target: None,
+            path: u32::MAX,
+            method: Method::Get,
+            persistence: Persistence::Kept,
+            received_ns: 0,
+            kept: Vec::new(),
+            requests: 0,
+            peer_ended: false,
+            we_ended: false,
+            waits_for_room: false,
+            violated: false,
+        }
+    }
+}
+
+/// Connections by index; an index that is used again has another generation, so that a late timer or event
+/// of the former connection does not reach the new one.
+#[derive(Default)]
+pub(crate) struct Connections {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+struct Slot {
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+impl Connections {
+    /// Takes a connection in and gives its token.
+    pub fn insert(&mut self, connection: Connection) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                connection: None,
+            });
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.connection = Some(connection);
+        u64::from(slot.generation) << 32 | u64::from(index)
+    }
+
+    /// The connection of a token, if it is still there.
+    pub fn get(&mut self, token: u64) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(token as u32 as usize)?;
+        if slot.generation == (token >> 32) as u32 {
+            slot.connection.as_mut()
+        } else {
+            None
+        }
+    }
+
+    /// Takes it out.
+    pub fn remove(&mut self, token: u64) -> Option<Connection> {
+        self.get(token)?;
+        let slot = &mut self.slots[token as u32 as usize];
+        // The two highest generations are left to the listener's and the bell's tokens.
+        slot.generation = (slot.generation + 1) % (u32::MAX - 1);
+        self.free.push(token as u32);
+        slot.connection.take()
+    }
+}

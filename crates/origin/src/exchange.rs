@@ -1,0 +1,577 @@
+//! The course of one exchange: bytes become requests, requests become answers or scripts, answers become
+//! bytes, and every step is written into the books.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+
+use crate::answer::Answer;
+use crate::bad::{Act, Moment};
+use crate::books::{Served, ThreadBooks, INVALID};
+use crate::connection::{ClosedBy, Connection, Phase};
+use crate::heads::Known;
+use crate::request::{parse, BodyLeft, ChunkAt, Framing, Method, Parsed, Persistence, MAX_HEAD};
+use crate::route::{lock, Route};
+use crate::sys;
+use crate::worker::{Worker, PATIENCE_NS, WATCHED};
+
+/// Longest request body that is kept for an echo.
+const MAX_KEPT: usize = 16 << 20;
+/// Most that a client may send before its turn.
+const MAX_EARLY: usize = 1 << 20;
+
+/// What follows from a request that is whole.
+enum Reply {
+    /// These bytes, at this time (0: at once).
+    Answer(u64),
+    /// These acts.
+    Script(Vec<Act>),
+}
+
+impl Worker {
+    pub(crate) fn on_event(&mut self, token: u64, events: u32, books: &mut ThreadBooks) {
+        if events & libc::EPOLLOUT as u32 != 0 {
+            if let Some(connection) = self.connections.get(token) {
+                if connection.waits_for_room {
+                    self.to_send.push(token);
+                }
+            }
+        }
+        if events & !(libc::EPOLLOUT as u32) != 0 {
+            let ended = events & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0;
+            self.receive(token, ended, books);
+        }
+    }
+
+    /// Reads what is there. With edges, a read that does not fill the buffer has emptied the socket; only
+    /// the end of the other side has to be fetched by a read of its own.
+    fn receive(&mut self, token: u64, ended: bool, books: &mut ThreadBooks) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        while let Some(connection) = self.connections.get(token) {
+            match sys::receive(connection.socket.as_raw_fd(), &mut buffer) {
+                Ok(0) => {
+                    self.peer_ended(token, books);
+                    break;
+                }
+                Ok(count) => {
+                    books.bytes_in += count as u64;
+                    self.arrived(token, &buffer[..count], books);
+                    if count < buffer.len() && !ended {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    self.lost(token, books);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn arrived(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if connection.input.is_empty() {
+            let used = self.read(token, bytes, books);
+            if let Some(connection) = self.connections.get(token) {
+                connection.input.extend_from_slice(&bytes[used..]);
+            }
+        } else {
+            connection.input.extend_from_slice(bytes);
+            self.read_input(token, books);
+        }
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if connection.input.len() > MAX_EARLY {
+            self.violation(token, "more than 1 MiB before its turn", &[], books);
+            self.close(token, ClosedBy::Server, books);
+        }
+    }
+
+    /// Reads what came early or in part.
+    fn read_input(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        let input = std::mem::take(&mut connection.input);
+        let used = self.read(token, &input, books);
+        if let Some(connection) = self.connections.get(token) {
+            connection.input.extend_from_slice(&input[used..]);
+        }
+    }
+
+    /// Reads heads and bodies from `bytes` as far as the exchange lets it; gives the number of bytes used.
+    fn read(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) -> usize {
+        let mut used = 0;
+        while used < bytes.len() {
+            let rest = &bytes[used..];
+            let Some(connection) = self.connections.get(token) else {
+                return bytes.len();
+            };
+            match &mut connection.phase {
+                Phase::Idle => match self.read_head(token, rest, books) {
+                    Some(count) => used += count,
+                    None => return used,
+                },
+                Phase::Body(left) => {
+                    let wants = wants_body(connection.target.as_ref().map(|target| &*target.route));
+                    let wants = wants && connection.kept.len() < MAX_KEPT;
+                    match left.read(rest, wants.then_some(&mut connection.kept)) {
+                        Ok(read) => {
+                            used += read.used;
+                            books.path(connection.path).body_bytes_in += read.used as u64;
+                            if read.done {
+                                self.serve(token, books);
+                            } else if read.used == 0 {
+                                return used;
+                            }
+                        }
+                        Err(fault) => {
+                            self.refuse(token, fault, rest, books);
+                            return bytes.len();
+                        }
+                    }
+                }
+                Phase::Over | Phase::Stalled => {
+                    if connection.phase == Phase::Over {
+                        self.violation(
+                            token,
+                            "bytes after the end of the connection was said",
+                            rest,
+                            books,
+                        );
+                    }
+                    return bytes.len();
+                }
+                Phase::Serving | Phase::Writing => {
+                    books.pipelined += 1;
+                    return used;
+                }
+            }
+        }
+        used
+    }
+
+    /// Reads one head; none: it is not whole yet.
+    fn read_head(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) -> Option<usize> {
+        let known = match self.heads.recall(bytes) {
+            Some(known) => known,
+            None => match parse(bytes) {
+                Parsed::Partial => return None,
+                Parsed::Invalid(fault) => {
+                    self.refuse(token, fault, bytes, books);
+                    return Some(bytes.len());
+                }
+                Parsed::Whole(head) => {
+                    let shared = self.shared.clone();
+                    self.heads.learn(bytes, &head, &shared.routes, books)
+                }
+            },
+        };
+        let len = known.len;
+        self.begin(token, known, &bytes[..len], books);
+        Some(len)
+    }
+
+    /// A head is whole: the request counts as received.
+    fn begin(&mut self, token: u64, head: Known, bytes: &[u8], books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        let book = books.path(head.target.path);
+        book.received += 1;
+        if connection.path == u32::MAX {
+            book.connections += 1;
+        }
+        connection.path = head.target.path;
+        connection.method = head.method;
+        connection.persistence = head.persistence;
+        connection.kept.clear();
+        if matches!(*head.target.route, Route::EchoHead) {
+            connection.kept.extend_from_slice(bytes);
+        }
+        connection.target = Some(head.target);
+        match head.framing {
+            Framing::Length(0) => self.serve(token, books),
+            framing => {
+                connection.phase = Phase::Body(match framing {
+                    Framing::Length(length) => BodyLeft::Length(length),
+                    Framing::Chunked => BodyLeft::Chunked(ChunkAt::Size),
+                });
+                if head.expects_continue {
+                    // If it does not fit, the client sends its body after its own time limit.
+                    let _ = sys::send(
+                        connection.socket.as_raw_fd(),
+                        b"HTTP/1.1 100 Continue\r\n\r\n",
+                    );
+                }
+            }
+        }
+    }
+
+    /// The request is whole: decides what is answered, and when.
+    fn serve(&mut self, token: u64, books: &mut ThreadBooks) {
+        let logs = books.logs();
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        let Some(target) = connection.target.clone() else {
+            return;
+        };
+        let is_timed = !matches!(*target.route, Route::Fixed(_) | Route::Statuses(..));
+        if logs || is_timed {
+            connection.received_ns = sys::now_ns();
+        }
+        let reply = decide(&target.route, connection);
+        connection.requests += 1;
+        match reply {
+            Reply::Script(acts) => {
+                connection.script = Some(acts.into());
+                connection.phase = Phase::Serving;
+                self.advance(token, books);
+            }
+            Reply::Answer(at) if at > connection.received_ns => {
+                connection.phase = Phase::Serving;
+                self.set_timer(token, at);
+            }
+            Reply::Answer(_) => {
+                connection.phase = Phase::Writing;
+                self.to_send.push(token);
+            }
+        }
+    }
+
+    /// Sends what there is to send.
+    pub(crate) fn send(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if connection.phase != Phase::Writing {
+            return;
+        }
+        let fd = connection.socket.as_raw_fd();
+        match sys::send(fd, &connection.output[connection.sent..]) {
+            Ok(count) => {
+                connection.sent += count;
+                let book = books.path(connection.path);
+                book.bytes_out += count as u64;
+                if connection.sent == connection.output.len() {
+                    self.sent_all(token, books);
+                } else {
+                    self.wait_for_room(token);
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                self.wait_for_room(token)
+            }
+            Err(_) => self.lost(token, books),
+        }
+    }
+
+    fn wait_for_room(&mut self, token: u64) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if !connection.waits_for_room {
+            connection.waits_for_room = true;
+            // Adding EPOLLOUT reports at once if there is room by now, so no edge is lost.
+            let _ = self.epoll.modify(
+                connection.socket.as_raw_fd(),
+                WATCHED | libc::EPOLLOUT as u32,
+                token,
+            );
+        }
+    }
+
+    fn sent_all(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        connection.output.clear();
+        if connection.output.capacity() > 64 * 1024 {
+            connection.output = Vec::new();
+        }
+        connection.sent = 0;
+        if std::mem::take(&mut connection.waits_for_room) {
+            let _ = self
+                .epoll
+                .modify(connection.socket.as_raw_fd(), WATCHED, token);
+        }
+        if connection.script.is_some() {
+            self.advance(token, books);
+        } else {
+            self.answered(token, books);
+            self.after_answer(token, books);
+        }
+    }
+
+    /// The answer is out: it goes into the books.
+    fn answered(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        books.path(connection.path).answered += 1;
+        if books.logs() {
+            books.served(Served {
+                received_ns: connection.received_ns,
+                answered_ns: sys::now_ns(),
+                path: connection.path,
+                connection: connection.id,
+            });
+        }
+    }
+
+    fn after_answer(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if connection.peer_ended {
+            self.close(token, ClosedBy::Client, books);
+        } else if connection.persistence == Persistence::Close {
+            self.finish(token, books);
+        } else {
+            connection.phase = Phase::Idle;
+            if !connection.input.is_empty() {
+                self.read_input(token, books);
+            }
+        }
+    }
+
+    /// Goes on with the script until an act has to wait for something.
+    pub(crate) fn advance(&mut self, token: u64, books: &mut ThreadBooks) {
+        loop {
+            let Some(connection) = self.connections.get(token) else {
+                return;
+            };
+            let Some(act) = connection.script.as_mut().and_then(|acts| acts.pop_front()) else {
+                return;
+            };
+            match act {
+                Act::Answered => self.answered(token, books),
+                Act::Send(bytes) => return self.put(token, &bytes),
+                Act::Endless(bytes) => {
+                    let again = Act::Endless(bytes.clone());
+                    if let Some(script) = connection.script.as_mut() {
+                        script.push_front(again);
+                        // Paced, so that a client that goes on reading does not starve the others.
+                        script.push_front(Act::Wait(200_000));
+                    }
+                    return self.put(token, &bytes);
+                }
+                Act::Wait(ns) => {
+                    connection.phase = Phase::Serving;
+                    return self.set_timer(token, sys::now_ns() + ns);
+                }
+                Act::Next => {
+                    connection.script = None;
+                    return self.after_answer(token, books);
+                }
+                Act::Finish => return self.finish(token, books),
+                Act::Linger => return self.over(token, Phase::Over, books),
+                Act::Stall => return self.over(token, Phase::Stalled, books),
+                Act::Close => return self.close(token, ClosedBy::Server, books),
+                Act::Reset => {
+                    sys::reset_on_close(connection.socket.as_raw_fd());
+                    return self.close(token, ClosedBy::Server, books);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, token: u64, bytes: &[u8]) {
+        if let Some(connection) = self.connections.get(token) {
+            connection.output.extend_from_slice(bytes);
+            connection.phase = Phase::Writing;
+            self.to_send.push(token);
+        }
+    }
+
+    /// Ends our side and waits for the client to end its own.
+    fn finish(&mut self, token: u64, books: &mut ThreadBooks) {
+        if let Some(connection) = self.connections.get(token) {
+            connection.we_ended = true;
+            sys::end_sending(connection.socket.as_raw_fd());
+            self.over(token, Phase::Over, books);
+        }
+    }
+
+    /// Nothing more is said on this connection.
+    fn over(&mut self, token: u64, phase: Phase, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if connection.peer_ended {
+            return self.close(token, ClosedBy::Client, books);
+        }
+        connection.phase = phase;
+        connection.script = None;
+        let early = std::mem::take(&mut connection.input);
+        self.set_timer(token, sys::now_ns() + PATIENCE_NS);
+        if !early.is_empty() {
+            self.read(token, &early, books);
+        }
+    }
+
+    /// The client has ended its side.
+    fn peer_ended(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        connection.peer_ended = true;
+        match connection.phase {
+            Phase::Idle if connection.input.is_empty() => {}
+            Phase::Idle | Phase::Body(_) => books.cut += 1,
+            Phase::Serving if connection.script.is_none() => books.abandoned += 1,
+            // What is on its way is sent; then the connection is closed.
+            Phase::Writing if !is_endless(connection) => return,
+            Phase::Serving | Phase::Writing | Phase::Stalled | Phase::Over => {}
+        }
+        self.close(token, ClosedBy::Client, books);
+    }
+
+    /// The connection broke: a reset, or no answer from the other side.
+    fn lost(&mut self, token: u64, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        match connection.phase {
+            Phase::Body(_) => books.cut += 1,
+            Phase::Serving | Phase::Writing if connection.script.is_none() => books.abandoned += 1,
+            _ => {}
+        }
+        self.close(token, ClosedBy::ClientReset, books);
+    }
+
+    /// The request breaks a rule: says so, and ends the connection.
+    fn refuse(&mut self, token: u64, fault: &str, bytes: &[u8], books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if matches!(connection.phase, Phase::Idle) {
+            let path = books.path_index(INVALID);
+            let book = books.path(path);
+            book.received += 1;
+            if connection.path == u32::MAX {
+                book.connections += 1;
+            }
+            connection.path = path;
+        }
+        connection.violated = false;
+        self.violation(token, fault, bytes, books);
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        connection.violated = true; // what follows is the rest of the same request
+        let refusal = Answer::refusal(400, fault);
+        connection
+            .output
+            .extend_from_slice(refusal.bytes(false, Persistence::Close));
+        connection.script = Some([Act::Finish].into());
+        connection.phase = Phase::Writing;
+        self.to_send.push(token);
+    }
+
+    /// Writes a violation down, once for each connection.
+    fn violation(&mut self, token: u64, rule: &str, bytes: &[u8], books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.get(token) else {
+            return;
+        };
+        if std::mem::replace(&mut connection.violated, true) {
+            return;
+        }
+        if connection.path == u32::MAX {
+            connection.path = books.path_index(INVALID);
+        }
+        books.violation(rule, connection.path, bytes);
+    }
+}
+
+fn wants_body(route: Option<&Route>) -> bool {
+    matches!(route, Some(Route::Echo))
+}
+
+fn is_endless(connection: &Connection) -> bool {
+    let mut to_come = connection.script.iter().flatten();
+    to_come.any(|act| matches!(act, Act::Endless(_)))
+}
+
+/// What is answered to a whole request; a plain answer is put into the output of the connection.
+fn decide(route: &Route, connection: &mut Connection) -> Reply {
+    let now = connection.received_ns;
+    match route {
+        Route::Fixed(answer) => put_answer(connection, answer, 0),
+        Route::Delay(draws, answer) => {
+            let service = lock(draws).next_ns();
+            put_answer(connection, answer, now + service)
+        }
+        Route::Queue(station, answer, turned_away) => {
+            let admitted = lock(station).admit(now);
+            match admitted {
+                Some(done) => put_answer(connection, answer, done),
+                None => put_answer(connection, turned_away, 0),
+            }
+        }
+        Route::Statuses(rotation, answers) => {
+            let position = lock(rotation).next();
+            put_answer(connection, &answers[position], 0)
+        }
+        Route::Echo | Route::EchoHead => {
+            let kept = std::mem::take(&mut connection.kept);
+            let kind = if kept.len() > MAX_HEAD {
+                "application/octet-stream"
+            } else {
+                "text/plain"
+            };
+            put_answer(
+                connection,
+                &Answer::new(200, &[("Content-Type", kind)], &kept),
+                0,
+            )
+        }
+        Route::Items(items) if connection.method == Method::Post => {
+            let id = items.create();
+            let location = format!("/items/{id}");
+            let fields = [
+                ("Content-Type", "application/json"),
+                ("Location", location.as_str()),
+            ];
+            put_answer(
+                connection,
+                &Answer::new(201, &fields, item(id).as_bytes()),
+                0,
+            )
+        }
+        Route::Items(_) => put_answer(
+            connection,
+            &Answer::refusal(405, "items are made with POST"),
+            0,
+        ),
+        Route::Item(items, id) => {
+            let answer = match connection.method {
+                Method::Get | Method::Head | Method::Put if items.has(*id) => {
+                    Answer::json(200, &item(*id))
+                }
+                Method::Delete if items.delete(*id) => Answer::json(204, ""),
+                _ => Answer::json(404, r#"{"error":"no such item"}"#),
+            };
+            put_answer(connection, &answer, 0)
+        }
+        Route::Bad(behaviour, count) => Reply::Script(behaviour.script(Moment {
+            nth: count.fetch_add(1, Ordering::Relaxed),
+            on_connection: connection.requests,
+        })),
+    }
+}
+
+fn item(id: u64) -> String {
+    format!(r#"{{"data":{{"id":{id}}}}}"#)
+}
+
+fn put_answer(connection: &mut Connection, answer: &Answer, at_ns: u64) -> Reply {
+    let bytes = answer.bytes(connection.method == Method::Head, connection.persistence);
+    connection.output.extend_from_slice(bytes);
+    Reply::Answer(at_ns)
+}

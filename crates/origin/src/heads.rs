@@ -1,0 +1,87 @@
+//! Request heads that were read before: a generator sends the same few heads over and over, and comparing
+//! bytes costs a tenth of reading them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::books::ThreadBooks;
+use crate::request::{Framing, Head, Method, Persistence};
+use crate::route::{book_name, Route, Routes};
+
+/// Heads remembered, the last used first.
+const REMEMBERED: usize = 4;
+/// Targets remembered by one thread; others are resolved each time.
+const MAX_TARGETS: usize = 8192;
+
+/// What a thread remembers of heads and targets.
+#[derive(Default)]
+pub(crate) struct Heads {
+    known: Vec<(Vec<u8>, Known)>,
+    targets: HashMap<String, Rc<Target>>,
+}
+
+/// A head that was read.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub method: Method,
+    pub framing: Framing,
+    pub persistence: Persistence,
+    pub expects_continue: bool,
+    pub target: Rc<Target>,
+    pub len: usize,
+}
+
+/// A target with its place in the books of the thread.
+pub(crate) struct Target {
+    pub route: Arc<Route>,
+    pub path: u32,
+}
+
+impl Heads {
+    /// The head at the start of `bytes`, if it is one of those remembered.
+    pub fn recall(&mut self, bytes: &[u8]) -> Option<Known> {
+        let at = self
+            .known
+            .iter()
+            .position(|(head, _)| bytes.starts_with(head))?;
+        self.known.swap(0, at);
+        Some(self.known[0].1.clone())
+    }
+
+    /// Remembers a head that was read.
+    pub fn learn(
+        &mut self,
+        bytes: &[u8],
+        head: &Head<'_>,
+        routes: &Routes,
+        books: &mut ThreadBooks,
+    ) -> Known {
+        let known = Known {
+            method: head.method,
+            framing: head.framing,
+            persistence: head.persistence,
+            expects_continue: head.expects_continue,
+            target: self.target(head.target, routes, books),
+            len: head.len,
+        };
+        self.known.truncate(REMEMBERED - 1);
+        self.known
+            .insert(0, (bytes[..head.len].to_vec(), known.clone()));
+        known
+    }
+
+    fn target(&mut self, name: &str, routes: &Routes, books: &mut ThreadBooks) -> Rc<Target> {
+        if let Some(target) = self.targets.get(name) {
+            return target.clone();
+        }
+        let target = Rc::new(Target {
+            route: routes.resolve(name),
+            path: books.path_index(&book_name(name)),
+        });
+        if self.targets.len() < MAX_TARGETS {
+            self.targets.insert(name.to_owned(), target.clone());
+        }
+        target
+    }
+}

@@ -1,0 +1,192 @@
+//! A service of known behaviour: the oracle that a load generator is tested against.
+//!
+//! It answers fast, slowly, wrongly or not at all, chosen by path, and it keeps books: how many requests
+//! came, how many answers went out whole, which rules the client broke, and when. A generator's counts and
+//! times are compared with these books, never with another generator's.
+//!
+//! Raw sockets on epoll and nothing between, because the origin must say things that no HTTP library would
+//! let it say.
+
+mod answer;
+pub mod bad;
+pub mod books;
+pub mod config;
+mod connection;
+mod control;
+mod exchange;
+pub mod floor;
+mod heads;
+pub mod law;
+pub mod request;
+mod route;
+pub mod sys;
+mod worker;
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+pub use books::{Books, PathBook, ServedLog};
+pub use config::{Admission, Config, Freeze};
+
+use crate::route::{lock, Routes};
+use crate::worker::{watch, Shared, ThreadShared, Worker};
+
+/// A running origin; it is gone when this is dropped.
+pub struct Origin {
+    /// The port that it serves on (127.0.0.1).
+    pub port: u16,
+    /// The port that its books are read on.
+    pub control_port: u16,
+    ledger: Arc<Ledger>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What is needed to read the books, for a reader in this process and for the control port alike.
+pub(crate) struct Ledger {
+    shared: Arc<Shared>,
+    listener: OwnedFd,
+    since_ns: AtomicU64,
+    /// Rings when the control port is to close.
+    bell: sys::Bell,
+}
+
+impl Origin {
+    /// Starts one.
+    pub fn start(config: Config) -> std::io::Result<Origin> {
+        let count = config.threads.max(1);
+        let backlog = (config.admission != Admission::Refuse).then_some(config.backlog);
+        let (listener, port) = sys::bind_loopback(config.port, backlog)?;
+        let threads: std::io::Result<Vec<ThreadShared>> = (0..count)
+            .map(|_| ThreadShared::new(config.log_rows))
+            .collect();
+        let shared = Arc::new(Shared {
+            routes: Routes::new(config.root.clone()),
+            config,
+            threads: threads?,
+            stop: AtomicBool::new(false),
+            accepted: AtomicU64::new(0),
+            open: AtomicI64::new(0),
+            started_ns: sys::now_ns(),
+        });
+        let listening = listener.as_raw_fd();
+        let ledger = Arc::new(Ledger {
+            shared: shared.clone(),
+            listener,
+            since_ns: AtomicU64::new(shared.started_ns),
+            bell: sys::Bell::new()?,
+        });
+        let mut origin = Origin {
+            port,
+            control_port: 0,
+            ledger,
+            threads: Vec::new(),
+        };
+        for index in 0..count {
+            let listener = (index == 0).then_some(&origin.ledger.listener);
+            let epoll = watch(index, &shared, listener)?;
+            let shared = shared.clone();
+            let serve =
+                move || Worker::new(index, shared, epoll, (index == 0).then_some(listening)).run();
+            origin
+                .threads
+                .push(named(format!("origin-{index}"), serve)?);
+        }
+        let (control, control_port) = control::bind()?;
+        origin.control_port = control_port;
+        let ledger = origin.ledger.clone();
+        let serve = move || control::serve(&control, &ledger);
+        origin
+            .threads
+            .push(named("origin-books".to_owned(), serve)?);
+        Ok(origin)
+    }
+
+    /// The books as they stand.
+    pub fn books(&self) -> Books {
+        self.ledger.books()
+    }
+
+    /// The log of requests; empty unless `log_rows` was given.
+    pub fn log(&self) -> ServedLog {
+        self.ledger.log()
+    }
+
+    /// Begins new books.
+    pub fn reset(&self) {
+        self.ledger.reset();
+    }
+
+    /// The books once every connection has been taken and closed, so that nothing a client sent is still
+    /// unread; none when that does not happen within `within_ns`.
+    pub fn books_when_idle(&self, within_ns: u64) -> Option<Books> {
+        let until = sys::now_ns() + within_ns;
+        while sys::now_ns() < until {
+            let books = self.books();
+            if books.open == 0 && books.accept_queue == 0 {
+                // A connection may have been taken between the two readings; it would be open now.
+                let again = self.books();
+                if again.open == 0 && again.connections.accepted == books.connections.accepted {
+                    return Some(again);
+                }
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        None
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.ledger.shared.stop.store(true, Ordering::Relaxed);
+        self.ledger.bell.ring();
+        for thread in &self.ledger.shared.threads {
+            thread.bell.ring();
+        }
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has printed why; there is nothing more to do about it here.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Ledger {
+    pub(crate) fn books(&self) -> Books {
+        let shared = &self.shared;
+        let mut books = Books::begin(self.since_ns.load(Ordering::Relaxed));
+        // The queue is read before the counts: a connection that is taken in between is then counted twice
+        // rather than not at all.
+        books.accept_queue = sys::accept_queue(self.listener.as_raw_fd());
+        for thread in &shared.threads {
+            books.add(&lock(&thread.books));
+        }
+        books.open = shared.open.load(Ordering::Relaxed).max(0) as u64;
+        books
+    }
+
+    pub(crate) fn log(&self) -> ServedLog {
+        let books: Vec<_> = self
+            .shared
+            .threads
+            .iter()
+            .map(|thread| lock(&thread.books))
+            .collect();
+        books::merge_logs(books.iter().map(|books| &**books))
+    }
+
+    pub(crate) fn reset(&self) {
+        self.since_ns.store(sys::now_ns(), Ordering::Relaxed);
+        for thread in &self.shared.threads {
+            lock(&thread.books).reset();
+        }
+    }
+
+    pub(crate) fn bell(&self) -> &sys::Bell {
+        &self.bell
+    }
+}
+
+fn named(name: String, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name).spawn(run)
+}

@@ -1,0 +1,195 @@
+//! `loadlens-origin`: starts an origin and says where it is, in one line of JSON.
+//!
+//! It ends when its standard input ends, or on TERM or INT, so a caller that dies leaves nothing behind.
+
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use loadlens_origin::{bad, floor, sys, Admission, Config, Freeze, Origin};
+
+const HELP: &str = "\
+Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep books of it.
+
+  loadlens-origin [--port 0] [--threads 1] [--cpus 0,1] [--root TARGET] [--log-rows 0] [--books FILE]
+                  [--admission accept|refuse|hold|close|reset|greet] [--backlog 4096] [--max-connections N]
+                  [--freeze-ms MS [--freeze-every-ms MS] [--freeze-first-ms MS]] [--ignore-stdin]
+  loadlens-origin floor --port PORT [--connections 1] [--seconds 1] [--post]
+  loadlens-origin bad
+
+Prints {\"port\", \"control_port\", \"pid\"} when it listens; ends when stdin ends, or on TERM.
+--behaviour is another name for --root: what requests for / are answered as, such as /mm1?mean_ms=2
+--books writes the books to FILE at the end. While it runs: GET /books, GET /log, POST /books/reset on
+the control port.
+floor  sends and receives, and does nothing else: the least that a generator can cost.
+bad    lists the misbehaviours that are served at /bad/NAME.
+";
+
+fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let verb = match words.first().map(String::as_str) {
+        Some("floor" | "bad") => words.remove(0),
+        _ => "serve".to_owned(),
+    };
+    let done = match verb.as_str() {
+        "bad" => list(),
+        "floor" => Options::read(words).and_then(run_floor),
+        _ => Options::read(words).and_then(serve),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("loadlens-origin: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What stands on the command line.
+#[derive(Default)]
+struct Options {
+    config: Config,
+    books: Option<String>,
+    ignores_stdin: bool,
+    freeze_ms: Option<f64>,
+    freeze_every_ms: f64,
+    freeze_first_ms: Option<f64>,
+    connections: usize,
+    seconds: f64,
+    is_post: bool,
+}
+
+impl Options {
+    fn read(words: Vec<String>) -> Result<Options, String> {
+        let mut options = Options {
+            connections: 1,
+            seconds: 1.0,
+            ..Options::default()
+        };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            options.take(&word, &mut || {
+                words.next().ok_or(format!("{word} needs a value"))
+            })?;
+        }
+        if let Some(len_ms) = options.freeze_ms {
+            options.config.freeze = Some(Freeze {
+                first_ns: ns(options.freeze_first_ms.unwrap_or(options.freeze_every_ms)),
+                len_ns: ns(len_ms),
+                every_ns: ns(options.freeze_every_ms),
+            });
+        }
+        Ok(options)
+    }
+
+    fn take(
+        &mut self,
+        word: &str,
+        value: &mut dyn FnMut() -> Result<String, String>,
+    ) -> Result<(), String> {
+        let config = &mut self.config;
+        match word {
+            "--port" => config.port = number(&value()?)?,
+            "--threads" => config.threads = number(&value()?)?,
+            "--cpus" => config.cpus = value()?.split(',').map(number).collect::<Result<_, _>>()?,
+            "--root" | "--behaviour" => config.root = Some(target(value()?)?),
+            "--log-rows" => config.log_rows = number(&value()?)?,
+            "--backlog" => config.backlog = number(&value()?)?,
+            "--max-connections" => config.max_connections = Some(number(&value()?)?),
+            "--admission" => {
+                let name = value()?;
+                config.admission =
+                    Admission::named(&name).ok_or(format!("no such admission: {name}"))?;
+            }
+            "--books" => self.books = Some(value()?),
+            "--ignore-stdin" => self.ignores_stdin = true,
+            "--freeze-ms" => self.freeze_ms = Some(number(&value()?)?),
+            "--freeze-every-ms" => self.freeze_every_ms = number(&value()?)?,
+            "--freeze-first-ms" => self.freeze_first_ms = Some(number(&value()?)?),
+            "--connections" => self.connections = number(&value()?)?,
+            "--seconds" => self.seconds = number(&value()?)?,
+            "--post" => self.is_post = true,
+            _ => return Err(format!("unknown option {word}\n\n{HELP}")),
+        }
+        Ok(())
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("not a number: {text}"))
+}
+
+fn target(text: String) -> Result<String, String> {
+    if text.starts_with('/') {
+        Ok(text)
+    } else {
+        Err(format!("a target begins with /: {text}"))
+    }
+}
+
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6) as u64
+}
+
+fn list() -> Result<(), String> {
+    println!("{}", bad::list());
+    Ok(())
+}
+
+fn run_floor(options: Options) -> Result<(), String> {
+    let port = options.config.port;
+    let request = floor::request(port, options.is_post);
+    let duration = Duration::from_secs_f64(options.seconds.clamp(0.0, 3600.0));
+    sys::raise_descriptor_limit();
+    let done = floor::run(port, options.connections, duration, &request)
+        .map_err(|error| error.to_string())?;
+    println!(
+        "{}",
+        serde_json::to_string(&done).map_err(|error| error.to_string())?
+    );
+    Ok(())
+}
+
+fn serve(options: Options) -> Result<(), String> {
+    let text = |error: std::io::Error| error.to_string();
+    sys::raise_descriptor_limit();
+    if options.ignores_stdin {
+        sys::end_with_parent();
+    }
+    let signals = sys::termination_signals().map_err(text)?;
+    let origin = Origin::start(options.config).map_err(|error| format!("cannot start: {error}"))?;
+    let hello = serde_json::json!({
+        "port": origin.port, "control_port": origin.control_port, "pid": std::process::id()
+    });
+    println!("{hello}");
+    std::io::stdout().flush().map_err(text)?;
+
+    wait_for_the_end(signals.as_raw_fd(), options.ignores_stdin);
+
+    if let Some(path) = options.books {
+        let books =
+            serde_json::to_string_pretty(&origin.books()).map_err(|error| error.to_string())?;
+        std::fs::write(&path, books + "\n")
+            .map_err(|error| format!("cannot write {path}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn wait_for_the_end(signals: i32, ignores_stdin: bool) {
+    let watched = [signals, 0];
+    let watched = if ignores_stdin {
+        &watched[..1]
+    } else {
+        &watched[..]
+    };
+    loop {
+        let ready = sys::wait_readable(watched, None);
+        if ready[0] {
+            return;
+        }
+        if !ignores_stdin && ready[1] && !matches!(std::io::stdin().lines().next(), Some(Ok(_))) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! One serving thread: a loop over epoll, timers and what there is to send.
+//!
+//! A round receives and reads everything that is ready, then sends everything that is to be sent: batches
+//! are cheaper than turns (measured: about a tenth), and the origin must not be the limit of a generator.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::books::ThreadBooks;
+use crate::config::{Admission, Config};
+use crate::connection::{ClosedBy, Connection, Connections, Phase};
+use crate::heads::Heads;
+use crate::route::{lock, Routes};
+use crate::sys::{self, Bell, Epoll};
+
+/// Events taken in one round.
+const BATCH: usize = 64;
+/// Token of the listening socket.
+const LISTENER: u64 = u64::MAX;
+/// Token of the bell.
+const BELL: u64 = u64::MAX - 1;
+/// How long a connection that is over or stalled is kept before it is closed all the same.
+pub(crate) const PATIENCE_NS: u64 = 60_000_000_000;
+
+pub(crate) const WATCHED: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+
+/// What all threads of an origin share.
+pub(crate) struct Shared {
+    pub config: Config,
+    pub routes: Routes,
+    pub threads: Vec<ThreadShared>,
+    pub stop: AtomicBool,
+    /// Accepted so far, which numbers connections and deals them to threads.
+    pub accepted: AtomicU64,
+    /// Accepted and not yet closed.
+    pub open: AtomicI64,
+    /// CLOCK_MONOTONIC of the start.
+    pub started_ns: u64,
+}
+
+/// What one thread shares with the others.
+pub(crate) struct ThreadShared {
+    pub books: Mutex<ThreadBooks>,
+    /// Rings when the inbox has something, or the origin stops.
+    pub bell: Bell,
+    inbox: Mutex<Vec<(OwnedFd, u64)>>,
+}
+
+impl ThreadShared {
+    pub fn new(log_rows: usize) -> std::io::Result<ThreadShared> {
+        Ok(ThreadShared {
+            books: Mutex::new(ThreadBooks::new(log_rows)),
+            bell: Bell::new()?,
+            inbox: Mutex::default(),
+        })
+    }
+}
+
+/// One serving thread.
+pub(crate) struct Worker {
+    pub index: usize,
+    pub shared: Arc<Shared>,
+    pub epoll: Epoll,
+    pub connections: Connections,
+    pub heads: Heads,
+    /// Tokens of connections with something to send.
+    pub to_send: Vec<u64>,
+    pub buffer: Vec<u8>,
+    timers: BinaryHeap<Reverse<(u64, u64)>>,
+    /// The first thread accepts for all.
+    listener: Option<RawFd>,
+}
+
+/// An epoll instance that watches what a thread has to listen to besides its connections.
+pub(crate) fn watch(
+    index: usize,
+    shared: &Shared,
+    listener: Option<&OwnedFd>,
+) -> std::io::Result<Epoll> {
+    let epoll = Epoll::new()?;
+    epoll.add(
+        shared.threads[index].bell.as_raw_fd(),
+        libc::EPOLLIN as u32,
+        BELL,
+    )?;
+    let takes = !matches!(shared.config.admission, Admission::Hold | Admission::Refuse);
+    if let Some(listener) = listener.filter(|_| takes) {
+        epoll.add(listener.as_raw_fd(), libc::EPOLLIN as u32, LISTENER)?;
+    }
+    Ok(epoll)
+}
+
+impl Worker {
+    pub fn new(index: usize, shared: Arc<Shared>, epoll: Epoll, listener: Option<RawFd>) -> Worker {
+        Worker {
+            index,
+            shared,
+            epoll,
+            connections: Connections::default(),
+            heads: Heads::default(),
+            to_send: Vec::new(),
+            buffer: vec![0; 64 * 1024],
+            timers: BinaryHeap::new(),
+            listener,
+        }
+    }
+
+    /// Serves until the origin stops.
+    pub fn run(mut self) {
+        sys::precise_timers();
+        let cpus = &self.shared.config.cpus;
+        if !cpus.is_empty() {
+            // A processor that is not there leaves the thread where it is; the load is still served.
+            let _ = sys::pin(cpus[self.index % cpus.len()]);
+        }
+        let shared = self.shared.clone();
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
+        while !shared.stop.load(Ordering::Relaxed) {
+            self.sit_out_freeze();
+            let count = self.epoll.wait(&mut events, self.patience());
+            let books = &mut *lock(&shared.threads[self.index].books);
+            for event in &events[..count] {
+                match event.u64 {
+                    LISTENER => self.accept(books),
+                    BELL => self.answer_bell(books),
+                    token => self.on_event(token, event.events, books),
+                }
+            }
+            self.fire_timers(books);
+            let ready = std::mem::take(&mut self.to_send);
+            for &token in &ready {
+                self.send(token, books);
+            }
+            self.recycle(ready);
+        }
+    }
+
+    /// Keeps the list's memory for the next round.
+    fn recycle(&mut self, mut ready: Vec<u64>) {
+        if self.to_send.is_empty() {
+            ready.clear();
+            self.to_send = ready;
+        }
+    }
+
+    /// How long the next wait may last.
+    fn patience(&self) -> Option<u64> {
+        if !self.to_send.is_empty() {
+            return Some(0);
+        }
+        let timer = self.timers.peek().map(|first| first.0 .0);
+        let freeze = self.next_freeze().map(|freeze| freeze.0);
+        let next = match (timer, freeze) {
+            (Some(timer), Some(freeze)) => Some(timer.min(freeze)),
+            (timer, freeze) => timer.or(freeze),
+        };
+        next.map(|next| next.saturating_sub(sys::now_ns()))
+    }
+
+    /// The freeze that is on or comes next, in CLOCK_MONOTONIC.
+    fn next_freeze(&self) -> Option<(u64, u64)> {
+        let started = self.shared.started_ns;
+        let freeze = self.shared.config.freeze.as_ref()?;
+        let (from, until) = freeze.around(sys::now_ns() - started)?;
+        Some((started + from, started + until))
+    }
+
+    /// Does nothing while a freeze is on, but for noticing that the origin stops.
+    fn sit_out_freeze(&self) {
+        let Some((from, until)) = self.next_freeze() else {
+            return;
+        };
+        if sys::now_ns() < from {
+            return;
+        }
+        let thread = &self.shared.threads[self.index];
+        while sys::now_ns() < until && !self.shared.stop.load(Ordering::Relaxed) {
+            // The bell may ring for a new connection, which has to wait; so it is not listened to for long.
+            std::thread::sleep(std::time::Duration::from_nanos(
+                until.saturating_sub(sys::now_ns()).min(50_000_000),
+            ));
+        }
+        if self.index == 0 {
+            lock(&thread.books).freezes.push((from, sys::now_ns()));
+        }
+    }
+
+    fn accept(&mut self, books: &mut ThreadBooks) {
+        let Some(listener) = self.listener else {
+            return;
+        };
+        for _ in 0..BATCH {
+            match sys::accept(listener) {
+                Ok(None) => return,
+                Ok(Some(socket)) => self.admit(socket, books),
+                Err(_) => {
+                    books.connections.accept_errors += 1;
+                    // Out of descriptors: the socket stays ready, so a pause keeps the loop from spinning.
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: OwnedFd, books: &mut ThreadBooks) {
+        let shared = self.shared.clone();
+        let number = shared.accepted.fetch_add(1, Ordering::Relaxed);
+        let open = shared.open.load(Ordering::Relaxed);
+        books.connections.accepted += 1;
+        let is_full = shared
+            .config
+            .max_connections
+            .is_some_and(|most| open >= most as i64);
+        let admission = if is_full {
+            Admission::Close
+        } else {
+            shared.config.admission
+        };
+        match admission {
+            Admission::Close | Admission::Reset => {
+                if admission == Admission::Reset {
+                    sys::reset_on_close(socket.as_raw_fd());
+                }
+                books.connections.turned_away += 1;
+                books.connections.closed_by_server += 1;
+            }
+            _ => {
+                if admission == Admission::Greet {
+                    // A greeting that does not fit into an empty buffer cannot be.
+                    let _ = sys::send(socket.as_raw_fd(), b"220 nobody asked\r\n");
+                }
+                shared.open.fetch_add(1, Ordering::Relaxed);
+                self.deal(socket, number, books);
+            }
+        }
+    }
+
+    /// Hands a connection to the thread whose turn it is.
+    fn deal(&mut self, socket: OwnedFd, number: u64, books: &mut ThreadBooks) {
+        let shared = self.shared.clone();
+        let to = number as usize % shared.threads.len();
+        if to == self.index {
+            self.adopt(socket, number, books);
+        } else {
+            lock(&shared.threads[to].inbox).push((socket, number));
+            shared.threads[to].bell.ring();
+        }
+    }
+
+    fn answer_bell(&mut self, books: &mut ThreadBooks) {
+        let shared = self.shared.clone();
+        let thread = &shared.threads[self.index];
+        thread.bell.quiet();
+        let waiting = std::mem::take(&mut *lock(&thread.inbox));
+        for (socket, number) in waiting {
+            self.adopt(socket, number, books);
+        }
+    }
+
+    fn adopt(&mut self, socket: OwnedFd, number: u64, books: &mut ThreadBooks) {
+        let fd = socket.as_raw_fd();
+        let token = self.connections.insert(Connection::new(socket, number));
+        if self.epoll.add(fd, WATCHED, token).is_err() {
+            self.close(token, ClosedBy::Server, books);
+        }
+    }
+
+    /// Looks at the connection again at `at_ns`.
+    pub fn set_timer(&mut self, token: u64, at_ns: u64) {
+        if let Some(connection) = self.connections.get(token) {
+            connection.timer_ns = at_ns;
+            self.timers.push(Reverse((at_ns, token)));
+        }
+    }
+
+    fn fire_timers(&mut self, books: &mut ThreadBooks) {
+        let Some(first) = self.timers.peek() else {
+            return;
+        };
+        let now = sys::now_ns();
+        if first.0 .0 > now {
+            return;
+        }
+        while let Some(&Reverse((at, token))) = self.timers.peek() {
+            if at > now {
+                return;
+            }
+            self.timers.pop();
+            let Some(connection) = self.connections.get(token) else {
+                continue;
+            };
+            if connection.timer_ns != at {
+                continue; // it was set anew since
+            }
+            connection.timer_ns = 0;
+            match connection.phase {
+                Phase::Serving if connection.script.is_some() => self.advance(token, books),
+                Phase::Serving => {
+                    connection.phase = Phase::Writing;
+                    self.to_send.push(token);
+                }
+                Phase::Stalled | Phase::Over => self.close(token, ClosedBy::Server, books),
+                Phase::Idle | Phase::Body(_) | Phase::Writing => {}
+            }
+        }
+    }
+
+    /// Takes a connection out; its socket is closed with it.
+    pub fn close(&mut self, token: u64, by: ClosedBy, books: &mut ThreadBooks) {
+        let Some(connection) = self.connections.remove(token) else {
+            return;
+        };
+        let book = &mut books.connections;
+        match by {
+            _ if connection.we_ended => book.closed_by_server += 1,
+            ClosedBy::Server => book.closed_by_server += 1,
+            ClosedBy::Client => book.closed_by_client += 1,
+            ClosedBy::ClientReset => {
+                book.closed_by_client += 1;
+                book.reset_by_client += 1;
+            }
+        }
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
