@@ -1,0 +1,319 @@
+"""CPU, memory, threads, switches and I/O of the services' processes, from /proc.
+
+Processes that appear later are found: each tick looks at the pids it has not seen before and takes those
+whose parent, session or mark belongs to a watched service. Switches and run-queue waits of a process are the
+sum over its threads, those that ended included as far as they were seen. A thread that did not run since the
+last tick costs one small read and yields no row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from loadlens.monitors.reading import Row, labels
+
+PSS_EVERY = 5  # ticks: the kernel walks all pages of the process for it
+_LOOK_AGAIN_EVERY = 10  # ticks: pids that belonged to nobody are looked at again
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A process to watch, under the name of its service."""
+
+    service: str
+    replica: int
+    pid: int
+    mark: str = ""  # an environment entry that everything of this replica carries
+    tree: bool = True  # false: this process alone, not what it starts
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What the proc monitor is asked for."""
+
+    monitor: ClassVar[str] = "proc"
+    processes: tuple[Watched, ...]
+
+
+class _Stat(NamedTuple):
+    comm: str
+    parent: int
+    session: int
+    major_faults: int
+    user_ticks: int
+    system_ticks: int
+    threads: int
+    started: int
+    rss_pages: int
+
+
+class _Thread:
+    """What one thread has done so far."""
+
+    __slots__ = ("involuntary", "labels", "run_ns", "voluntary", "wait_ns")
+
+    def __init__(self) -> None:
+        self.run_ns = -1  # -1: not read yet
+        self.wait_ns = 0
+        self.voluntary = 0
+        self.involuntary = 0
+        self.labels = ""
+
+
+class _Process:
+    """A process that is watched, and what its ended threads had done."""
+
+    def __init__(self, pid: int, started: int, owner: Watched) -> None:
+        self.path = f"/proc/{pid}"
+        self.pid = pid
+        self.started = started
+        self.owner = owner
+        self.comm = ""
+        self.labels = ""
+        self.threads: dict[str, _Thread] = {}
+        self.ended = _Thread()
+        self.ended.run_ns = 0
+
+    def name(self, comm: str) -> None:
+        """A process takes another name when it executes another program."""
+        if comm == self.comm:
+            return
+        self.comm = comm
+        self.labels = labels(
+            service=self.owner.service, replica=self.owner.replica, pid=self.pid, process=comm
+        )
+        for thread in self.threads.values():
+            thread.labels = ""
+
+
+class ProcMonitor:
+    """The monitor."""
+
+    name = "proc"
+
+    def __init__(self) -> None:
+        self._watched: tuple[Watched, ...] = ()
+        self._sessions: dict[int, Watched] = {}  # a service leads a session of its own
+        self._marks: dict[bytes, Watched] = {}
+        self._tracked: dict[int, _Process] = {}
+        self._seen: set[int] = set()
+        self._ticks = 0
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Watch the processes of the spec, and this monitor itself."""
+        self._watched = (
+            *(Watched(**watched) for watched in spec["processes"]),
+            Watched("(monitor)", 1, os.getpid(), tree=False),
+        )
+        trees = [watched for watched in self._watched if watched.tree]
+        self._sessions = {watched.pid: watched for watched in trees}
+        self._marks = {watched.mark.encode(): watched for watched in trees if watched.mark}
+        for watched in self._watched:
+            stat = _read_stat(f"/proc/{watched.pid}")
+            if stat is not None:
+                self._tracked[watched.pid] = _Process(watched.pid, stat.started, watched)
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """One row for each metric of each process, and two for each thread that ran."""
+        self._find_new()
+        with_pss = last or self._ticks % PSS_EVERY == 0
+        self._ticks += 1
+        for process in list(self._tracked.values()):
+            stat = _read_stat(process.path)
+            if stat is None or stat.started != process.started:
+                del self._tracked[process.pid]
+                continue
+            yield from _read_process(process, stat, with_pss=with_pss, all_threads=last)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _find_new(self) -> None:
+        """Take in what the watched services have started since the last tick."""
+        present = {int(name) for name in os.listdir("/proc") if name[0] <= "9"}
+        if self._ticks % _LOOK_AGAIN_EVERY == 0:
+            self._seen = set(self._tracked)
+        self._seen &= present  # a pid that was away may come back as another process
+        unknown = {}
+        for pid in sorted(present - self._seen):
+            stat = _read_stat(f"/proc/{pid}")
+            if stat is not None:
+                unknown[pid] = stat
+        self._seen = present
+        found = True
+        while found:  # a child may have a lower pid than its parent
+            found = False
+            for pid, stat in list(unknown.items()):
+                owner = self._owner(pid, stat)
+                if owner is not None:
+                    self._tracked[pid] = _Process(pid, stat.started, owner)
+                    del unknown[pid]
+                    found = True
+
+    def _owner(self, pid: int, stat: _Stat) -> Watched | None:
+        parent = self._tracked.get(stat.parent)
+        if parent is not None and parent.owner.tree:
+            return parent.owner
+        by_session = self._sessions.get(stat.session)
+        if by_session is not None or not self._marks:
+            return by_session
+        return next((self._marks[entry] for entry in _environment(pid) if entry in self._marks), None)
+
+
+def _read_process(process: _Process, stat: _Stat, *, with_pss: bool, all_threads: bool) -> Iterator[Row]:
+    process.name(stat.comm)
+    text = process.labels
+    thread_rows = list(_read_threads(process, every=all_threads))
+    done = _sum(process)
+    read_bytes, write_bytes = _read_io(process.path)
+    yield Row("cpu_user_s", text, "s", round(stat.user_ticks * _TICK_S, 6))
+    yield Row("cpu_system_s", text, "s", round(stat.system_ticks * _TICK_S, 6))
+    yield Row("rss_bytes", text, "bytes", stat.rss_pages * _PAGE_BYTES)
+    yield Row("threads", text, "", stat.threads)
+    yield Row("descriptors", text, "", _count_descriptors(process.path))
+    yield Row("voluntary_switches", text, "", done.voluntary)
+    yield Row("involuntary_switches", text, "", done.involuntary)
+    yield Row("run_s", text, "s", done.run_ns / 1e9)
+    yield Row("runq_wait_s", text, "s", done.wait_ns / 1e9)
+    yield Row("read_bytes", text, "bytes", read_bytes)
+    yield Row("write_bytes", text, "bytes", write_bytes)
+    yield Row("major_faults", text, "", stat.major_faults)
+    if with_pss:
+        yield Row("pss_bytes", text, "bytes", _read_pss(process.path))
+    yield from thread_rows
+
+
+def _read_threads(process: _Process, *, every: bool) -> Iterator[Row]:
+    """Bring the threads up to date; rows for those that ran, or for all."""
+    try:
+        present = os.listdir(f"{process.path}/task")
+    except OSError:
+        present = []
+    for tid in process.threads.keys() - set(present):
+        thread = process.threads.pop(tid)
+        process.ended.run_ns += max(0, thread.run_ns)
+        process.ended.wait_ns += thread.wait_ns
+        process.ended.voluntary += thread.voluntary
+        process.ended.involuntary += thread.involuntary
+    for tid in present:
+        path = f"{process.path}/task/{tid}"
+        thread = process.threads.get(tid) or _Thread()
+        try:
+            run_ns, wait_ns, _ = map(int, _read(f"{path}/schedstat").split())
+            ran = run_ns != thread.run_ns or wait_ns != thread.wait_ns
+            if ran:
+                thread.voluntary, thread.involuntary = _read_switches(path)
+        except OSError:
+            continue  # ended since it was listed
+        if not thread.labels:
+            thread.labels = _thread_labels(process, tid)
+        process.threads[tid] = thread
+        thread.run_ns, thread.wait_ns = run_ns, wait_ns
+        if ran or every:
+            yield Row("thread_run_s", thread.labels, "s", run_ns / 1e9)
+            yield Row("thread_runq_wait_s", thread.labels, "s", wait_ns / 1e9)
+
+
+def _sum(process: _Process) -> _Thread:
+    total = _Thread()
+    total.run_ns = 0
+    for thread in (process.ended, *process.threads.values()):
+        total.run_ns += thread.run_ns
+        total.wait_ns += thread.wait_ns
+        total.voluntary += thread.voluntary
+        total.involuntary += thread.involuntary
+    return total
+
+
+def _thread_labels(process: _Process, tid: str) -> str:
+    try:
+        name = _read(f"{process.path}/task/{tid}/comm").decode(errors="replace").rstrip("\n")
+    except OSError:
+        name = ""
+    return labels(
+        service=process.owner.service,
+        replica=process.owner.replica,
+        pid=process.pid,
+        process=process.comm,
+        tid=tid,
+        thread=name,
+    )
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 16_384)
+    finally:
+        os.close(descriptor)
+
+
+def _read_stat(path: str) -> _Stat | None:
+    """None if the process is gone, or has ended and only waits to be reaped."""
+    try:
+        head, _, rest = _read(f"{path}/stat").rpartition(b")")
+    except OSError:
+        return None
+    fields = rest.split()
+    if not fields or fields[0] in (b"Z", b"X"):
+        return None
+    return _Stat(
+        comm=head.partition(b"(")[2].decode(errors="replace"),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        major_faults=int(fields[9]),
+        user_ticks=int(fields[11]),
+        system_ticks=int(fields[12]),
+        threads=int(fields[17]),
+        started=int(fields[19]),
+        rss_pages=int(fields[21]),
+    )
+
+
+def _read_switches(path: str) -> tuple[int, int]:
+    """Voluntary and involuntary context switches of one thread."""
+    text = _read(f"{path}/status")
+    at = text.rfind(b"voluntary_ctxt_switches", 0, text.rfind(b"nonvoluntary_ctxt_switches"))
+    fields = text[at:].split()
+    return int(fields[1]), int(fields[3])
+
+
+def _read_io(path: str) -> tuple[int | None, int | None]:
+    """Bytes read from and written to storage; none where we may not look."""
+    try:
+        fields = dict(line.split(b": ") for line in _read(f"{path}/io").splitlines())
+        return int(fields[b"read_bytes"]), int(fields[b"write_bytes"])
+    except (OSError, KeyError):
+        return None, None
+
+
+def _count_descriptors(path: str) -> int | None:
+    try:
+        # the kernel says the number as the folder's size since 6.2; before, the entries must be listed
+        return os.stat(f"{path}/fd").st_size or len(os.listdir(f"{path}/fd"))
+    except OSError:
+        return None
+
+
+def _read_pss(path: str) -> int | None:
+    try:
+        for text in _read(f"{path}/smaps_rollup").splitlines():
+            if text.startswith(b"Pss:"):
+                return int(text.split()[1]) * 1024
+    except OSError:
+        return None
+    return None
+
+
+def _environment(pid: int) -> list[bytes]:
+    """The entries that the process was started with; none of a process that is not ours to look at."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []

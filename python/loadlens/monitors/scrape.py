@@ -1,0 +1,166 @@
+"""What services export in the Prometheus text format, fetched at an interval.
+
+Each target has a thread of its own, so that one that hangs delays neither the other monitors nor the others'
+scrapes. Our own scrapes are requests too and are counted.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from loadlens.monitors.reading import Row, labels
+
+_WITHIN_S = 5.0
+_LARGEST_BYTES = 16 << 20
+_ACCEPT = "text/plain;version=0.0.4"
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapeTarget:
+    """One endpoint of one replica."""
+
+    service: str
+    replica: int
+    url: str
+    every_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scrapes:
+    """What the scrape monitor is asked for."""
+
+    monitor: ClassVar[str] = "scrape"
+    targets: tuple[ScrapeTarget, ...]
+
+
+class _Scraper:
+    """Fetches one target in a thread when asked; the results wait until they are taken."""
+
+    def __init__(self, target: ScrapeTarget) -> None:
+        self.target = target
+        self.next_ns = 0
+        self.count = 0
+        self._own_labels = labels(service=target.service, replica=target.replica)
+        self._rows: deque[Row] = deque()
+        self._wanted = threading.Semaphore(0)
+        self._idle = threading.Event()
+        self._idle.set()
+        self._ended = False
+        threading.Thread(target=self._run, name=f"scrape {target.service}", daemon=True).start()
+
+    def ask(self) -> None:
+        """Fetch once in the background, unless the last fetch still runs."""
+        if self._idle.is_set():
+            self._idle.clear()
+            self._wanted.release()
+
+    def wait(self) -> None:
+        """Until the fetch that runs is done, or out of time."""
+        self._idle.wait(_WITHIN_S + 1.0)
+
+    def take(self) -> Iterable[Row]:
+        """The rows that have come since the last call."""
+        while self._rows:
+            yield self._rows.popleft()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wanted.release()
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.acquire()
+            if self._ended:
+                return
+            self._fetch()
+            self._idle.set()
+
+    def _fetch(self) -> None:
+        began = time.monotonic_ns()
+        self.count += 1
+        took: float | None = None
+        try:
+            text = _get(self.target.url)
+            took = (time.monotonic_ns() - began) / 1e9
+            rows = list(self._parse(text, began))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            took, rows = None, []
+            why = labels(service=self.target.service, replica=self.target.replica, why=_words(error))
+            rows.append(Row("missed", why, "", None, began))
+        self._rows.extend(rows)
+        self._rows.append(Row("scrape_seconds", self._own_labels, "s", took, began))
+        self._rows.append(Row("scrapes", self._own_labels, "", self.count, began))
+
+    def _parse(self, text: str, time_ns: int) -> Iterable[Row]:
+        from prometheus_client.parser import text_string_to_metric_families  # dear, and not always needed
+
+        own = {"service": self.target.service, "replica": str(self.target.replica)}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                # ours win: which replica a row is of must not depend on what the service calls itself
+                yield Row(sample.name, labels(**{**sample.labels, **own}), "", sample.value, time_ns)
+
+
+class ScrapeMonitor:
+    """The monitor."""
+
+    name = "scrape"
+
+    def __init__(self) -> None:
+        self._scrapers: tuple[_Scraper, ...] = ()
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """One thread a target."""
+        targets = [ScrapeTarget(**target) for target in spec["targets"]]
+        for target in targets:
+            if urlsplit(target.url).scheme != "http":
+                raise ValueError(f"scrape needs an http URL, got {target.url}")
+        self._scrapers = tuple(_Scraper(target) for target in targets)
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Ask those that are due; hand out what has come. The last tick waits for its own answer."""
+        for scraper in self._scrapers:
+            if last:
+                scraper.wait()
+            if last or now_ns >= scraper.next_ns:
+                scraper.ask()
+                step = int(scraper.target.every_s * 1e9)
+                # from the grid, not from now: ticks that are a little late must not add up
+                scraper.next_ns = max(scraper.next_ns, now_ns - step // 2) + step
+        for scraper in self._scrapers:
+            if last:
+                scraper.wait()
+            yield from scraper.take()
+
+    def close(self) -> None:
+        """End the threads."""
+        for scraper in self._scrapers:
+            scraper.end()
+
+
+def _get(url: str) -> str:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=_WITHIN_S)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", target, headers={"Accept": _ACCEPT, "Connection": "close"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ValueError(f"status {response.status}")
+        body = response.read(_LARGEST_BYTES + 1)
+    finally:
+        connection.close()
+    if len(body) > _LARGEST_BYTES:
+        raise ValueError(f"more than {_LARGEST_BYTES >> 20} MiB")
+    return body.decode(errors="replace")
+
+
+def _words(error: Exception) -> str:
+    return str(error)[:200] or type(error).__name__
