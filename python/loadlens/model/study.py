@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from loadlens.model.topology import Entry, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Open, Scenario
+
+TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "connect")
+STATISTICS: Final = ("mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "max")
+# What objectives and claims can speak of; `server_time` is the response time as the service logged it.
+METRICS: Final = (
+    *(f"{time}.{statistic}" for time in TIMES for statistic in STATISTICS),
+    "throughput",
+    "failed.share",
+    "unexpected.share",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +131,7 @@ class Study:
     text: str  # of the study file, as read
     params: tuple[tuple[str, Scalar], ...]
     cases: tuple[Case, ...]
-    order_by: Literal["blocks"]
+    order_by: Literal["blocks", "listed"]
     seed: int
     published: Published | None = None
     claims: tuple[Claim, ...] = ()
