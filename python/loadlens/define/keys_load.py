@@ -1,0 +1,343 @@
+"""The keys of what is asked of the service: scenarios, probes, loads, experiments, factors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loadlens.define import names
+from loadlens.define.keys_testbed import RESET
+from loadlens.define.shape import (
+    ANY,
+    DASHED,
+    MISSING,
+    PLAIN,
+    At,
+    Block,
+    Form,
+    Key,
+    Label,
+    Many,
+    Named,
+    Schema,
+)
+from loadlens.define.values import (
+    CONNECTION,
+    DURATION,
+    DURATION_ABOVE_0,
+    FIXED_SCALAR,
+    HEADER_VALUE,
+    JSON_PATH,
+    JSON_PATH_VALUE,
+    JSON_VALUE,
+    LABEL,
+    LINE,
+    MIX,
+    PATH,
+    RATE,
+    STATUS,
+    TEXT,
+    THINK,
+    WARMUP,
+    choices,
+    counts,
+)
+from loadlens.define.yaml import Leaf, Node, Row, Tree
+from loadlens.model.definition import (
+    CheckPart,
+    ExperimentPart,
+    ExtractPart,
+    HoldOutPart,
+    LevelPart,
+    LoadPart,
+    ProbePart,
+    StepPart,
+)
+from loadlens.units import shown
+
+METHODS: Final = ("get", "post", "put", "patch", "delete")
+MOST_USERS: Final = 1_000_000
+MOST_TRIALS: Final = 1_000
+MOST_LEVELS: Final = 1_000
+
+_HEADER_NAME: Final = Form(re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}"), "letters, digits and -")
+_EXTRACT_NAME: Final = PLAIN
+_ENGINES_HEADERS: Final = dict.fromkeys(
+    ("host", "content-length", "connection", "transfer-encoding"), "set by the engine"
+)
+
+# ------------------------------------------------------------------------------------------ steps and probes
+
+
+def _one_request(node: Tree, at: At) -> None:
+    """One method, at most one body, and none that the method has no use for."""
+    methods = [key for key in METHODS if key in node.items]
+    if not methods:
+        at.fault(node.line, "a step without a request", "get: /path, or one of " + ", ".join(METHODS[1:]))
+    if len(methods) > 1:
+        at.fault(node.line, f"one step, several requests: {', '.join(methods)}", "one step for each")
+    bodies = [key for key in ("json", "body", "file") if key in node.items]
+    if len(bodies) > 1:
+        at.fault(node.line, f"one request, several bodies: {', '.join(bodies)}", "keep one of them")
+
+
+def _one_source(node: Tree, at: At) -> None:
+    if len({"json", "header"} & set(node.items)) != 1:
+        at.fault(node.line, "an extraction has one source", "json: data.id, or header: Location")
+
+
+def _json_paths(node: Tree, at: At) -> None:
+    paths = node.items.get("json")
+    for path in paths.items if isinstance(paths, Tree) else ():
+        if not JSON_PATH.fullmatch(path):
+            at.below("json").fault(
+                node.key_lines["json"], f"{shown(path)} is not a path into JSON", "data.id"
+            )
+
+
+CHECK: Final = Block(
+    "check",
+    CheckPart,
+    {
+        "json": Key(Named(JSON_VALUE, "JSON path", ANY), "values in the JSON body: `{data.id: 7}`"),
+        "header": Key(Named(HEADER_VALUE, "header", _HEADER_NAME), "values of headers"),
+        "contains": Key(Many(TEXT, or_one=True), "texts that stand in the body"),
+    },
+    "Demands on the answer, judged after the status.",
+    refused=dict.fromkeys(("regex", "latency"), "json, header, contains"),
+    check=_json_paths,
+)
+
+EXTRACT: Final = Block(
+    "extraction",
+    ExtractPart,
+    {
+        "json": Key(JSON_PATH_VALUE, "a path into the JSON body: `data.id`"),
+        "header": Key(LINE, "a header"),
+    },
+    "Where a value is found that later steps use as `{{name}}`.",
+    refused={"regex": "json, header"},
+    check=_one_source,
+)
+
+_REQUEST_KEYS: Final = {
+    **{method: Key(PATH, f"path and query of a {method.upper()} request") for method in METHODS},
+    "json": Key(JSON_VALUE, "a JSON body; a value that is one `{{...}}` keeps its JSON type"),
+    "body": Key(TEXT, "a text body"),
+    "file": Key(LINE, "a file sent as it is, seen from the study file"),
+    "headers": Key(Named(HEADER_VALUE, "header", _HEADER_NAME, _ENGINES_HEADERS), "request headers"),
+    "expect": Key(Many(STATUS, or_one=True), "statuses that are as expected", "200 to 399"),
+    "check": Key(CHECK, "demands on the answer"),
+}
+
+STEP: Final = Block(
+    "step",
+    StepPart,
+    {
+        "name": Key(LABEL, "its name in results", "the scenario's, when it is the only step"),
+        **_REQUEST_KEYS,
+        "extract": Key(Named(EXTRACT, "value", _EXTRACT_NAME), "values for later steps"),
+        "think": Key(THINK, "pause before the next step", "none"),
+    },
+    "One request of a scenario.",
+    check=_one_request,
+)
+
+SCENARIO: Final = Many(STEP, at_least=1)
+
+PROBE: Final = Block(
+    "probe",
+    ProbePart,
+    {
+        "name": Key(LABEL, "the name of its step in results", "the probe's"),
+        **_REQUEST_KEYS,
+        "rate": Key(RATE, "requests per second", "20/s"),
+        "arrivals": Key(choices("constant", "poisson"), "law of the gaps between due times", "poisson"),
+        "connection": Key(CONNECTION, "how connections are used; a kept one sticks to one worker", "new"),
+        "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
+        "max_in_flight": Key(counts(1, MOST_USERS), "requests under way at once; more wait", "1000"),
+    },
+    "A thin open stream beside the load, which shows what the load does to others.",
+    check=_one_request,
+)
+
+# ------------------------------------------------------------------------------------------------ loads
+
+_CLOSED_ONLY: Final = ("users", "think", "ramp", "iterations")
+_OPEN_ONLY: Final = ("rate", "arrivals", "max_in_flight", "overflow")
+
+LOAD: Final = Block(
+    "load",
+    LoadPart,
+    {
+        "users": Key(counts(1, MOST_USERS), "closed: users who wait for the answer, think, and ask again"),
+        "think": Key(THINK, "closed: pause of a user between iterations", "none"),
+        "ramp": Key(DURATION, "closed: users start evenly spread over this time", "0s"),
+        "iterations": Key(counts(), "closed: each user stops after so many iterations"),
+        "rate": Key(RATE, "open: iterations per second, whatever the service does"),
+        "arrivals": Key(
+            choices("constant", "poisson"), "open: law of the gaps between due times", "constant"
+        ),
+        "max_in_flight": Key(counts(1, MOST_USERS), "open: iterations under way at once", "1000"),
+        "overflow": Key(choices("queue", "drop"), "open: what happens to those beyond", "queue"),
+        "requests": Key(counts(), "the load ends after so many requests in all"),
+        "duration": Key(DURATION_ABOVE_0, "the measured part"),
+        "warmup": Key(WARMUP, "load before the measured part", "auto; none when it ends by a number"),
+        "connections": Key(
+            counts(1, MOST_USERS), "a pool of so many connections for all; waiting counts", "none"
+        ),
+        "connection": Key(CONNECTION, "when a connection ends", "keep"),
+        "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
+    },
+    "Closed (`users`) or open (`rate`). It ends by `duration`, `iterations` or `requests`, the first one.",
+    refused={"stages": "a rate, or a factor over rates"},
+)
+
+
+def load_faults(load: LoadPart, is_whole: bool) -> list[tuple[str, str]]:
+    """What is wrong between the keys of a load, with hints; a part of one may leave things out."""
+    given = {key for key in LOAD.keys if getattr(load, key) is not None}
+    faults = []
+    if "users" in given and "rate" in given:
+        faults.append(("a load is closed (users) or open (rate), not both", "remove one of the two"))
+    if is_whole and not {"users", "rate"} & given:
+        faults.append(("a load needs users or a rate", "users: 10, or rate: 50/s"))
+    if is_whole and not {"duration", "iterations", "requests"} & given:
+        faults.append(("a load needs an end", "duration: 30s, iterations: 100 or requests: 10k"))
+    for key, others in (("rate", _CLOSED_ONLY[1:]), ("users", _OPEN_ONLY[1:])):
+        if key in given and (odd := [other for other in others if other in given]):
+            kind = "open" if key == "rate" else "closed"
+            faults.append((f"{', '.join(odd)} means nothing to a load that is {kind}", f"remove {odd[0]}"))
+    return faults
+
+
+# ------------------------------------------------------------------------------------------- factors, levels
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a factor: a list of values, or named levels that bind several params."""
+
+    what: str = "levels"
+
+    @property
+    def words(self) -> str:
+        return "list of values, or level -> {param: value}"
+
+    def read(self, node: Node, at: At) -> Any:
+        factor = at.key.rpartition(".")[2]
+        if isinstance(node, Leaf):
+            return at.fault(node.line, f"wanted a list of levels, got {shown(node.value)}", "[1, 2, 4]")
+        if not node.items:
+            return at.fault(node.line, "a factor without levels", "list some, or remove the factor")
+        if len(node.items) > MOST_LEVELS:
+            return at.fault(node.line, f"{len(node.items)} levels, at most {MOST_LEVELS}", "fewer levels")
+        if isinstance(node, Row):
+            return self._listed(node, factor, at)
+        return self._named(node, factor, at)
+
+    def _listed(self, node: Row, factor: str, at: At) -> tuple[LevelPart, ...]:
+        levels: dict[str, LevelPart] = {}
+        for index, item in enumerate(node.items):
+            below = at.item(index)
+            value = FIXED_SCALAR.read(item, below)
+            if value is MISSING or not isinstance(item, Leaf):
+                continue
+            if item.written in levels:
+                below.fault(item.line, f"level {shown(item.written)} stands twice", "keep one of them")
+            elif not item.written or len(item.written) > 80 or not item.written.isprintable():
+                hint = "name the levels: {short-name: {param: value}}"
+                below.fault(item.line, f"{shown(item.written)} cannot name a level", hint)
+            else:
+                levels[item.written] = LevelPart(item.written, below.place(item.line), {factor: value})
+        return tuple(levels.values())
+
+    def _named(self, node: Tree, factor: str, at: At) -> tuple[LevelPart, ...]:
+        read = Named(Named(FIXED_SCALAR, "param", PLAIN, at_least=1), "level", ANY).read(node, at)
+        return tuple(
+            # The factor's own name gives the level's, unless the level binds it to something else.
+            LevelPart(name, at.below(name).place(node.key_lines[name]), {factor: name, **binds})
+            for name, binds in read.items()
+        )
+
+    def schema(self) -> Schema:
+        binds: Schema = {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"$ref": "#/$defs/text"},
+        }
+        return {
+            "anyOf": [
+                {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/text"}},
+                {"type": "object", "minProperties": 1, "additionalProperties": binds},
+            ]
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HoldOut:
+    """Cases that are predicted before they are run: levels, and where in the other factors."""
+
+    @property
+    def words(self) -> str:
+        return "factor -> levels, and `where: {factor: levels}`"
+
+    def read(self, node: Node, at: At) -> Any:
+        if not isinstance(node, Tree):
+            hint = "{hash: [threads], where: {users: [5]}}"
+            return at.fault(node.line, f"wanted factors and their levels, got {shown(None)}", hint)
+        own = Tree(node.line, dict(node.items), dict(node.key_lines))
+        where = own.items.pop("where", None)
+        factors = Named(Levels(), "factor", PLAIN).read(own, at)
+        below = at.below("where")
+        restricted = {} if where is None else Named(Levels(), "factor", PLAIN).read(where, below)
+        if restricted is MISSING:
+            return MISSING
+        if restricted and not own.items:
+            return below.fault(
+                node.line, "`where` without a level to hold out", "{hash: [threads], where: ...}"
+            )
+        return HoldOutPart(at.place(node.line), factors, restricted)
+
+    def schema(self) -> Schema:
+        return {"type": "object", "additionalProperties": True}
+
+
+# ------------------------------------------------------------------------------------------------ experiments
+
+FACTORS: Final = Named(Levels(), "factor", PLAIN)
+PROBES: Final = Named(PROBE, "probe", DASHED)
+FRESH: Final = choices("trial", "block", "run")
+TRIALS: Final = counts(1, MOST_TRIALS)
+NEEDS_CORES: Final = counts(1, 100_000)
+
+EXPERIMENT: Final = Block(
+    "experiment",
+    ExperimentPart,
+    {
+        "mix": Key(MIX, "the scenario, or scenarios with weights; drawn for each iteration"),
+        "load": Key(LOAD, "the workload"),
+        "factors": Key(FACTORS, "levels to be crossed; a named level binds several params", "one case"),
+        "hold_out": Key(HoldOut(), "cases that are predicted, the prediction recorded, then run"),
+        "probes": Key(PROBES, "instead of the study's; `{}`: none"),
+        "trials": Key(TRIALS, "instead of the study's"),
+        "fresh": Key(FRESH, "instead of the study's"),
+        "reset": Key(RESET, "instead of the study's"),
+        "needs_cores": Key(NEEDS_CORES, "cores that a case needs: `$workers`; instead of the study's"),
+    },
+    "One experiment: a mix of scenarios under a load, for every combination of its factors.",
+)
+
+__all__ = [
+    "EXPERIMENT",
+    "FRESH",
+    "MOST_LEVELS",
+    "NEEDS_CORES",
+    "PROBES",
+    "SCENARIO",
+    "TRIALS",
+    "Label",
+    "load_faults",
+    "names",
+]

@@ -1,0 +1,215 @@
+"""The keys at the top of a study file, and those that speak of its results."""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_args
+
+from loadlens.define.keys_load import EXPERIMENT, FRESH, NEEDS_CORES, PROBES, SCENARIO, TRIALS
+from loadlens.define.keys_testbed import RESET, SERVICE
+from loadlens.define.shape import DASHED, PLAIN, At, Block, Key, Label, Many, Named
+from loadlens.define.values import (
+    ENTRY,
+    FIXED_COUNT,
+    FIXED_LINE,
+    FIXED_NUMBER,
+    FIXED_SCALAR,
+    FIXED_SECONDS,
+    FIXED_SEED,
+    FIXED_TEXT,
+    FIXED_TOLERANCE,
+    METRIC,
+    SCHEMA_VERSION,
+    STUDY_NAME,
+    fixed_choice,
+)
+from loadlens.define.yaml import Tree
+from loadlens.model.definition import (
+    ClaimPart,
+    Definition,
+    ObjectivePart,
+    OrderPart,
+    PublishedPart,
+    QuickPart,
+    ReportPart,
+)
+from loadlens.model.report import ChartKind
+
+CLAIM_KINDS: Final = ("ratio", "rises", "order", "same")
+
+# What each kind of claim needs, and what it may have besides metric, in, step, where, published, within.
+_CLAIM_NEEDS: Final = {
+    "ratio": ("of", "to"),
+    "rises": ("over",),
+    "order": ("across", "is"),
+    "same": ("across",),
+}
+_CLAIM_EXAMPLE: Final = {
+    "ratio": "of: {users: 20}, to: {users: 5}",
+    "rises": "over: users",
+    "order": "across: workers, is: [4, 2, 1]",
+    "same": "across: workers",
+}
+
+
+def _one_bound(node: Tree, at: At) -> None:
+    if not {"below", "above"} & set(node.items):
+        at.fault(node.line, "an objective without a bound", "below: 50ms, or above: 100/s")
+
+
+def _one_claim(node: Tree, at: At) -> None:
+    """Exactly one kind, with what it needs and nothing that belongs to another."""
+    kinds = [kind for kind in CLAIM_KINDS if kind in node.items]
+    if len(kinds) != 1:
+        given = ", ".join(kinds) or "none"
+        at.fault(
+            node.line, f"a claim is one of {', '.join(CLAIM_KINDS)}; got {given}", "ratio: response_time.mean"
+        )
+        return
+    kind = kinds[0]
+    for needed in _CLAIM_NEEDS[kind]:
+        if needed not in node.items:
+            at.fault(node.line, f"claim {kind} without {needed}", _CLAIM_EXAMPLE[kind])
+    for other in sorted({key for needs in _CLAIM_NEEDS.values() for key in needs} - set(_CLAIM_NEEDS[kind])):
+        if other in node.items:
+            at.below(other).fault(
+                node.key_lines[other], f"{other} means nothing to claim {kind}", "remove it"
+            )
+    if kind == "ratio" and "published" not in node.items:
+        at.fault(node.line, "claim ratio without the published number", "published: 4.5, within: 30%")
+
+
+_LEVEL_OF: Final = Named(Label(), "factor", PLAIN)
+
+OBJECTIVE: Final = Block(
+    "objective",
+    ObjectivePart,
+    {
+        "metric": Key(METRIC, "what is bounded: `response_time.p99`, `failed.share`", required=True),
+        "step": Key(FIXED_LINE, "of one step", "of all"),
+        "below": Key(FIXED_SCALAR, "the metric must stay below: `50ms`, `1%`"),
+        "above": Key(FIXED_SCALAR, "the metric must stay above: `100/s`"),
+    },
+    "A bound on a metric in every case; missed: exit code 99.",
+    check=_one_bound,
+)
+
+PUBLISHED: Final = Block(
+    "published figures",
+    PublishedPart,
+    {
+        "file": Key(
+            FIXED_TEXT,
+            "CSV: experiment, a column a factor, step, metric, side (client, server), value, unit, note",
+            required=True,
+        ),
+        "cores": Key(FIXED_COUNT, "cores of the published machine"),
+    },
+    "Figures that somebody published; the report puts ours beside them.",
+)
+
+CLAIM: Final = Block(
+    "claim",
+    ClaimPart,
+    {
+        "ratio": Key(METRIC, "metric at `of` divided by metric at `to`"),
+        "rises": Key(METRIC, "the metric rises over the levels of a factor, in study order"),
+        "order": Key(METRIC, "the levels of a factor sorted by the metric, smallest first, are `is`"),
+        "same": Key(METRIC, "the metric is the same across the levels of a factor"),
+        "in": Key(FIXED_LINE, "experiment", "the only one", field="experiment"),
+        "step": Key(FIXED_LINE, "of one step", "of all"),
+        "where": Key(_LEVEL_OF, "the other factors: `{workers: 1}`"),
+        "of": Key(_LEVEL_OF, "ratio: levels of the numerator"),
+        "to": Key(_LEVEL_OF, "ratio: levels of the denominator"),
+        "over": Key(FIXED_LINE, "rises: the factor"),
+        "across": Key(FIXED_LINE, "order, same: the factor"),
+        "is": Key(Many(Label(), at_least=2), "order: the levels, smallest metric first", field="expected"),
+        "published": Key(FIXED_NUMBER, "ratio: the published number"),
+        "within": Key(FIXED_TOLERANCE, "relative tolerance: `30%`"),
+    },
+    "A published statement about shape, which the record can uphold or contradict.",
+    check=_one_claim,
+)
+
+ORDER: Final = Block(
+    "order",
+    OrderPart,
+    {
+        "by": Key(
+            fixed_choice("blocks", "listed"),
+            "`blocks`: every case once a block, in random order; `listed`: as written, as in old runs",
+            "blocks",
+        ),
+        "seed": Key(FIXED_SEED, "every random draw of the study follows from it", "1"),
+    },
+    "The order of the trials.",
+)
+
+REPORT: Final = Block(
+    "report",
+    ReportPart,
+    {
+        "window": Key(FIXED_SECONDS, "width of the windows of rates over time"),
+        "charts": Key(
+            Many(fixed_choice(*get_args(ChartKind))), "charts to show, in this order", "all that apply"
+        ),
+    },
+    "What the report shows besides what it always shows.",
+    refused=dict.fromkeys(("promql", "failed_as"), "window, charts"),
+)
+
+QUICK: Final = Block(
+    "quick",
+    QuickPart,
+    {
+        "trials": Key(TRIALS, "trials of every case"),
+        "params": Key(Named(FIXED_SCALAR, "param", PLAIN), "params with other values"),
+        "skip": Key(Many(FIXED_LINE, or_one=True), "experiments left out"),
+        "experiments": Key(
+            Named(EXPERIMENT, "experiment"),
+            "changes; `load` key by key, everything else replaces: `factors`, `hold_out: {}`",
+        ),
+    },
+    "What `--quick` changes; the report lists every difference.",
+)
+
+
+def _definition(schema: int, **fields: Any) -> Definition:
+    assert schema == 1
+    return Definition(**fields)
+
+
+STUDY: Final = Block(
+    "study",
+    _definition,
+    {
+        "schema": Key(SCHEMA_VERSION, "version of the format: 1", required=True),
+        "study": Key(STUDY_NAME, "its name", required=True),
+        "question": Key(FIXED_LINE, "what it asks, in one sentence", required=True),
+        "params": Key(
+            Named(FIXED_SCALAR, "param", PLAIN),
+            "default of every `$name`; factor levels, `--set` and quick override",
+        ),
+        "services": Key(Named(SERVICE, "service", PLAIN), "what is started"),
+        "entry": Key(ENTRY, "where the load goes; with a URL nothing is started", required=True),
+        "fresh": Key(FRESH, "how long processes live: one trial, one block of trials, or the run", "trial"),
+        "reset": Key(RESET, "how the data are put back", "not at all"),
+        "scenarios": Key(
+            Named(SCENARIO, "scenario", DASHED, at_least=1), "what users do, step by step", required=True
+        ),
+        "probes": Key(PROBES, "thin streams beside every load", "none"),
+        "trials": Key(TRIALS, "how often every case is run", "3"),
+        "order": Key(ORDER, "the order of the trials"),
+        "needs_cores": Key(
+            NEEDS_CORES, "cores that a case needs; with fewer it is shown, not judged", "not said"
+        ),
+        "experiments": Key(Named(EXPERIMENT, "experiment", DASHED, at_least=1), "what is run", required=True),
+        "objectives": Key(Many(OBJECTIVE), "bounds that must hold"),
+        "published": Key(PUBLISHED, "published figures"),
+        "claims": Key(Many(CLAIM), "published statements about shape"),
+        "report": Key(REPORT, "what the report shows"),
+        "quick": Key(QUICK, "what `--quick` changes"),
+        "notes": Key(Many(FIXED_TEXT), "remarks that the report repeats: what was inferred, what is unknown"),
+    },
+    "A whole study.",
+    refused={"feeds": "templates: {{uuid}}, {{word 12}}, {{int 1 100}}"},
+)

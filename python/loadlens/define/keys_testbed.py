@@ -1,0 +1,170 @@
+"""The keys of what is under test: services, how they become ready, how data are put back."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from loadlens.define.shape import At, Block, Form, Key, Many, Named
+from loadlens.define.values import (
+    DURATION,
+    DURATION_ABOVE_0,
+    LINE,
+    PATH,
+    STATUS,
+    TESTBED_TEXT,
+    choices,
+    counts,
+)
+from loadlens.define.yaml import Tree
+from loadlens.model.definition import (
+    BuildPart,
+    ReadyPart,
+    ResetPart,
+    ScrapePart,
+    ServerTimesPart,
+    ServicePart,
+    StopPart,
+    TimesKeys,
+)
+
+SIGNALS: Final = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2")
+_OTHER_USES: Final = ("postgres", "nginx", "haproxy", "fault-proxy", "prometheus", "compose")
+
+
+def _one_build(node: Tree, at: At) -> None:
+    if len(node.items) != 1:
+        at.fault(node.line, f"a build is one thing, got {len(node.items)} keys", "python: requirements.txt")
+
+
+def _reset_does_something(node: Tree, at: At) -> None:
+    if not {"run", "files", "sql"} & set(node.items):
+        at.fault(node.line, "a reset that changes nothing", "run: a command, or files: [what to remove]")
+
+
+BUILD: Final = Block(
+    "build",
+    BuildPart,
+    {
+        "python": Key(
+            LINE, "a requirements file; installed into an environment of its own, cached by digest"
+        ),
+        "run": Key(TESTBED_TEXT, "a command, run once for the content of the folder"),
+    },
+    "How the service's environment is made: isolated, and cached by digest.",
+    refused=dict.fromkeys(("node", "maven", "mix"), "python, run"),
+    check=_one_build,
+)
+
+READY: Final = Block(
+    "readiness",
+    ReadyPart,
+    {
+        "get": Key(PATH, "a path that answers once the service can serve", required=True),
+        "port": Key(LINE, "the named port that is asked", "the first"),
+        "status": Key(STATUS, "the only status that counts as ready", "200"),
+        "within": Key(DURATION_ABOVE_0, "after this time the start has failed", "30s"),
+    },
+    "When the service counts as started. Requests for this are never counted as load.",
+)
+
+STOP: Final = Block(
+    "stop",
+    StopPart,
+    {
+        "signal": Key(choices(*SIGNALS), "what asks the service to end", "TERM"),
+        "within": Key(DURATION, "after this time it is killed", "10s"),
+    },
+    "How the service is asked to end.",
+)
+
+TIMES_KEYS: Final = Block(
+    "server times keys",
+    TimesKeys,
+    {
+        "path": Key(LINE, "key of the request path", required=True),
+        "status": Key(LINE, "key of the status", required=True),
+        "seconds": Key(LINE, "key of the response time in seconds", required=True),
+    },
+    "Which keys of each JSON object hold what.",
+)
+
+SERVER_TIMES: Final = Block(
+    "server times",
+    ServerTimesPart,
+    {
+        "file": Key(
+            TESTBED_TEXT, "the file that the service appends to: `$scratch/times.jsonl`", required=True
+        ),
+        "json": Key(TIMES_KEYS, "the keys of each line", required=True),
+    },
+    "Response times as the service logs them: one JSON object a request, one a line.",
+)
+
+SCRAPE: Final = Block(
+    "scrape",
+    ScrapePart,
+    {
+        "get": Key(PATH, "path of the metrics", "/metrics"),
+        "port": Key(LINE, "the named port", "the first"),
+        "every": Key(DURATION_ABOVE_0, "time between two scrapes", "1s"),
+    },
+    "Metrics of the service in the Prometheus text format.",
+)
+
+_ENVIRONMENT_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}"), "letters, digits and _")
+_LATER: Final = dict.fromkeys(
+    (
+        "variants",
+        "calibrate",
+        "limits",
+        "over",
+        "policy",
+        "settings",
+        "when",
+        "faults",
+        "runtime",
+        "counts",
+        "backend",
+    ),
+    "build, setup, start, env, dir, after, replicas, ports, ready, stop, server_times, scrape",
+)
+
+SERVICE: Final = Block(
+    "service",
+    ServicePart,
+    {
+        "start": Key(TESTBED_TEXT, "the command that runs the service in the foreground", required=True),
+        "use": Key(choices("process", later=_OTHER_USES), "what kind of part it is", "process"),
+        "dir": Key(LINE, "folder of the service, seen from the study file", "the study's folder"),
+        "build": Key(BUILD, "how its environment is made"),
+        "setup": Key(TESTBED_TEXT, "a command run to its end before each start"),
+        "env": Key(Named(TESTBED_TEXT, "variable", _ENVIRONMENT_NAME), "environment variables"),
+        "after": Key(Many(LINE, or_one=True), "services that are ready before this one starts"),
+        "replicas": Key(counts(1, 64), "how many run side by side; `$replica` counts them from 1", "1"),
+        "ports": Key(
+            Many(LINE, at_least=1), "names of its ports: `$port.NAME`, the first is `$port`", "[http]"
+        ),
+        "ready": Key(READY, "when it counts as started"),
+        "stop": Key(STOP, "how it is ended"),
+        "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
+        "scrape": Key(SCRAPE, "its metrics endpoint"),
+    },
+    "One part of the testbed: a process, or several replicas of it.",
+    refused=_LATER,
+)
+
+RESET: Final = Block(
+    "reset",
+    ResetPart,
+    {
+        "before": Key(choices("trial", "block"), "when the data are put back", "trial"),
+        "run": Key(TESTBED_TEXT, "a command that puts them back"),
+        "files": Key(Many(TESTBED_TEXT, or_one=True), "files that are removed"),
+        "verify": Key(TESTBED_TEXT, "a command that ends with 0 when the data are as they should be"),
+        "service": Key(LINE, "whose folder and environment the commands run in", "the entry's"),
+    },
+    "How the data are put back before a trial; a failed reset invalidates the trial.",
+    refused={"sql": "run, files, verify"},
+    check=_reset_does_something,
+)

@@ -1,0 +1,224 @@
+"""What a study says of its results, checked against its cases: objectives, claims, published figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from loadlens import units
+from loadlens.define import names
+from loadlens.define.names import did_you_mean
+from loadlens.define.yaml import Tree
+from loadlens.model.definition import (
+    ClaimPart,
+    Definition,
+    ExperimentPart,
+    Faults,
+    ObjectivePart,
+    Place,
+    PublishedPart,
+    StepPart,
+)
+from loadlens.units import UnitError, shown
+
+MOST_PUBLISHED_BYTES: Final = 1 << 20
+REQUIRED_COLUMNS: Final = ("experiment", "step", "metric", "side", "value", "unit")
+SIDES: Final = ("client", "server")
+
+
+def check(definition: Definition, tree: Tree, faults: Faults) -> Definition:
+    """Note objectives and claims that no case can answer; gives the definition with bounds in base units."""
+    experiments = names.raw_names(tree, "experiments")
+    steps = _step_names(definition)
+    for objective in definition.objectives:
+        _check_step(objective.step, steps, objective.place, faults)
+    for claim in definition.claims:
+        _check_step(claim.step, steps, claim.place, faults)
+        _check_claim(claim, definition, experiments, faults)
+    bounded = tuple(_with_bounds(objective, faults) for objective in definition.objectives)
+    return _with_published(replace(definition, objectives=bounded), tree, faults)
+
+
+def _step_names(definition: Definition) -> tuple[str, ...]:
+    """Every name that results can speak of: of steps in scenarios and probes; none when one is still open."""
+    named: list[tuple[str, StepPart]] = [
+        (scenario, step) for scenario, steps in definition.scenarios.items() for step in steps
+    ]
+    named += definition.probes.items()
+    for experiment in definition.experiments.values():
+        named += (experiment.probes or {}).items()
+    found = [default if step.name is None else step.name.written for default, step in named]
+    return tuple(found) if all(isinstance(name, str) for name in found) else ()
+
+
+def _check_step(step: str | None, known: tuple[str, ...], place: Place, faults: Faults) -> None:
+    if step is not None and known and step not in known:
+        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, known, "steps"))
+
+
+def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
+    """The objective with its bounds in the unit of its metric: seconds, per second, or a fraction."""
+    if objective.metric == "throughput":
+        read = units.rate_per_s
+    elif objective.metric.endswith(".share"):
+        read = units.share
+    else:
+        read = units.duration_s
+    bounds: dict[str, float | None] = {"below": None, "above": None}
+    for side, written in (("below", objective.below), ("above", objective.above)):
+        try:
+            bounds[side] = None if written is None else read(written)
+        except UnitError as error:
+            message = f"{side} for {objective.metric}: {error.message}"
+            faults.add(message, objective.place, f"write {error.example}")
+    return replace(objective, below=bounds["below"], above=bounds["above"])
+
+
+# ---------------------------------------------------------------------------------------------------- claims
+
+
+def _check_claim(
+    claim: ClaimPart, definition: Definition, experiments: tuple[str, ...], faults: Faults
+) -> None:
+    name = claim.experiment or (experiments[0] if len(experiments) == 1 else None)
+    if name is None:
+        faults.add(
+            "a claim names its experiment when there are several", claim.place, f"in: {experiments[0]}"
+        )
+        return
+    if name not in experiments:
+        hint = did_you_mean(name, experiments, "experiments")
+        faults.add(f"{shown(name)} is no experiment", claim.place, hint)
+        return
+    experiment = definition.experiments.get(name)
+    if experiment is None:
+        return  # could not be read; that is a fault of its own
+    known = levels_of(experiment, definition)
+    for levels in (claim.where, claim.of, claim.to):
+        for factor, level in levels.items():
+            _check_level(factor, level, known, claim, faults)
+    for swept in (claim.over, claim.across):
+        if swept is not None and swept not in known:
+            hint = did_you_mean(swept, list(known), "factors")
+            faults.add(f"{shown(swept)} is no factor of {name}", claim.place, hint)
+    for level in claim.expected if claim.across in known else ():
+        _check_level(str(claim.across), level, known, claim, faults)
+
+
+def levels_of(experiment: ExperimentPart, definition: Definition) -> Mapping[str, tuple[str, ...]]:
+    """What each factor of an experiment can be, held-out levels and the params' defaults included."""
+    known: dict[str, list[str]] = {name: [str(value)] for name, value in definition.params.items()}
+    held_out = experiment.hold_out.factors if experiment.hold_out is not None else {}
+    for factor, levels in experiment.factors.items() if experiment.factors else ():
+        known[factor] = [level.name for level in levels]
+    for factor, levels in held_out.items():
+        known.setdefault(factor, []).extend(level.name for level in levels)
+    return {factor: tuple(levels) for factor, levels in known.items()}
+
+
+def _check_level(
+    factor: str, level: str, known: Mapping[str, tuple[str, ...]], claim: ClaimPart, faults: Faults
+) -> None:
+    if factor not in known:
+        faults.add(
+            f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(known), "factors")
+        )
+    elif level not in known[factor]:
+        hint = did_you_mean(level, known[factor], "levels")
+        faults.add(f"{factor} has no level {shown(level)}", claim.place, hint)
+
+
+# ---------------------------------------------------------------------------------------- published figures
+
+
+def _with_published(definition: Definition, tree: Tree, faults: Faults) -> Definition:
+    """The definition with the rows of its published figures."""
+    published = definition.published
+    if published is None:
+        return definition
+    path = Path(definition.folder) / published.file
+    place = Place(published.place.file, published.place.line, f"{published.place.key}.file")
+    try:
+        raw = path.read_bytes() if path.is_file() else None
+        text = raw.decode("utf-8-sig") if raw is not None and len(raw) <= MOST_PUBLISHED_BYTES else None
+    except (OSError, ValueError) as error:
+        faults.add(f"{shown(published.file)} cannot be read: {error}", place, "a CSV file in UTF-8")
+        return definition
+    if raw is None:
+        faults.add(f"there is no file {shown(published.file)}", place, "a path seen from the study file")
+        return definition
+    if text is None:
+        faults.add(
+            f"{shown(published.file)} has {len(raw):,} bytes", place, f"at most {MOST_PUBLISHED_BYTES:,}"
+        )
+        return definition
+    return replace(definition, published=_with_rows(published, text, definition, tree, faults))
+
+
+def _with_rows(
+    published: PublishedPart, text: str, definition: Definition, tree: Tree, faults: Faults
+) -> PublishedPart:
+    lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows: list[Mapping[str, str]] = []
+    places: list[Place] = []
+    try:
+        columns = [column.strip() for column in lines.fieldnames or ()]
+        _check_columns(columns, published, definition, faults)
+        for row in lines:
+            place = Place(published.file, lines.line_num)
+            if None in row or any(cell is None for cell in row.values()):
+                faults.add(
+                    f"the row has not the {len(columns)} cells of the header",
+                    place,
+                    "quote cells with commas",
+                )
+                continue
+            cells = {name.strip(): cell.strip() for name, cell in row.items()}
+            _check_row(cells, definition, names.raw_names(tree, "experiments"), place, faults)
+            rows.append(cells)
+            places.append(place)
+    except csv.Error as error:
+        faults.add(f"not CSV: {error}", Place(published.file, lines.line_num), "one header line, then rows")
+    return replace(published, rows=tuple(rows), row_places=tuple(places))
+
+
+def _check_columns(
+    columns: list[str], published: PublishedPart, definition: Definition, faults: Faults
+) -> None:
+    place = Place(published.file, 1)
+    factors = {name for part in definition.experiments.values() for name in levels_of(part, definition)}
+    known = [*REQUIRED_COLUMNS, "note", *sorted(factors)]
+    for missing in (column for column in REQUIRED_COLUMNS if column not in columns):
+        faults.add(f"no column {missing}", place, f"columns: {', '.join(known)}")
+    for column in columns:
+        if column not in known:
+            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, known, "columns"))
+    for column in sorted({column for column in columns if columns.count(column) > 1}):
+        faults.add(f"column {shown(column)} stands twice", place, "keep one")
+
+
+def _check_row(
+    cells: Mapping[str, str], definition: Definition, experiments: Iterable[str], place: Place, faults: Faults
+) -> None:
+    experiment = cells.get("experiment", "")
+    known = tuple(experiments)
+    if experiment not in known:
+        faults.add(
+            f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, known, "experiments")
+        )
+    step, steps = cells.get("step") or None, _step_names(definition)
+    _check_step(step, steps, place, faults)
+    if cells.get("side") not in SIDES:
+        faults.add(f"side {shown(cells.get('side'))}", place, f"one of {', '.join(SIDES)}")
+    try:
+        value = units.scalar(cells.get("value", ""))
+    except UnitError:
+        value = None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        faults.add(f"value {shown(cells.get('value'))} is not a number", place, "a number in the row's unit")
+    if not cells.get("unit") or not cells.get("metric"):
+        faults.add("a row without a metric or a unit", place, "response_time.mean, s")

@@ -1,0 +1,348 @@
+"""The kinds of single values in a study file: how each is read, refused and described."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from loadlens import units
+from loadlens.define import names
+from loadlens.define.shape import Fixed, Schema, Value
+from loadlens.model.study import METRICS
+from loadlens.model.topology import Entry, Scalar
+from loadlens.model.workload import Connection, Think
+from loadlens.units import UnitError, shown
+
+# Shared schemas, by name; `reference.py` writes them under $defs.
+SHARED_SCHEMAS: Final[dict[str, Schema]] = {
+    "name": {
+        "description": "A value with a $name in it, filled when the study is planned",
+        "type": "string",
+        "pattern": r"\$[A-Za-z_]",
+    },
+    "text": {"description": "Text; a number is taken as written", "type": ["string", "number", "boolean"]},
+    "duration": {
+        "description": "500ms, 30s, 2m, 1h30m; a bare number is seconds",
+        "anyOf": [
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*([0-9.]+\s*(ns|us|µs|ms|s|sec|m|min|h|d)?\s*)+$"},
+        ],
+    },
+    "count": {
+        "description": "100, 1k, 2.5M",
+        "anyOf": [
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*[kKMG]?\s*$"},
+        ],
+    },
+    "rate": {
+        "description": "50, 20/s, 3000/m, 15k/min",
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": 0},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*[kKMG]?\s*(/\s*(s|sec|m|min|h))?\s*$"},
+        ],
+    },
+    "share": {
+        "description": "30% or 0.3",
+        "anyOf": [
+            {"type": "number", "minimum": 0, "maximum": 1},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*%?\s*$"},
+        ],
+    },
+}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+# ------------------------------------------------------------------------------------------------- converters
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return _bool_text(value)
+    text = str(value)
+    if "\0" in text:
+        raise UnitError("text with a NUL byte", "text without it")
+    return text
+
+
+def _bool_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    raise UnitError(f"wanted text, got {shown(value)}", "one text")
+
+
+def _one_line(value: Any) -> str:
+    text = _text(value)
+    if not text or not text.isprintable():
+        raise UnitError(f"wanted text on one line, got {shown(text)}", "printable characters only")
+    return text
+
+
+def _label(value: Any) -> str:
+    text = _one_line(value)
+    if len(text) > 80 or text != text.strip():
+        raise UnitError(
+            f"{shown(text)} cannot be a name in a table", "at most 80 characters, no outer spaces"
+        )
+    return text
+
+
+def _path(value: Any) -> str:
+    text = _text(value)
+    without_templates = re.sub(r"\{\{.*?\}\}", "", text)
+    if not text.startswith("/"):
+        hint = "/api/items: host and port come from `entry`" if "://" in text else f"/{text[:60]}"
+        raise UnitError(f"a path begins with /, got {shown(text)}", hint)
+    if not re.fullmatch(r"[!-~]*", without_templates):
+        raise UnitError(
+            f"{shown(text)} holds a blank or a character beyond ASCII", "%20 for a blank, %C3%A9 for é"
+        )
+    return text
+
+
+def _header_value(value: Any) -> str:
+    text = _text(value)
+    if any((char < " " and char != "\t") or char == "\x7f" for char in text):
+        raise UnitError(f"{shown(text)} holds a control character", "one line of text")
+    return text
+
+
+def _json_path(value: Any) -> str:
+    text = _text(value)
+    if not JSON_PATH.fullmatch(text):
+        raise UnitError(f"{shown(text)} is not a path into JSON", "data.items[0].id")
+    return text
+
+
+JSON_PATH: Final = re.compile(r"(\[\d{1,9}\]|[^.\[\]\s]+)(\.[^.\[\]\s]+|\[\d{1,9}\])*")
+
+
+def _choice(*known: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
+    """One of some words; `later` are words of the format that cannot be run yet."""
+
+    def convert(value: Any) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        allowed = ", ".join(known)
+        if isinstance(value, str) and value in later:
+            raise UnitError(f"{value} is not supported yet; supported: {allowed}", allowed)
+        near = names.nearest(value, [*known, *later]) if isinstance(value, str) else None
+        question = f"; did you mean {near}?" if near else ""
+        raise UnitError(f"{shown(value)} is none of {allowed}{question}", near or known[0])
+
+    return convert
+
+
+def _think(value: Any) -> Think:
+    """A fixed pause, or {uniform: [low, high]}, or {exponential: mean}."""
+    example = "150ms, {uniform: [100ms, 300ms]} or {exponential: 150ms}"
+    if not isinstance(value, dict):
+        if isinstance(value, list):
+            raise UnitError("wanted one think time, got a list", example)
+        return Think("fixed", ns=ns) if (ns := units.duration_ns(value)) else Think()
+    if list(value) == ["exponential"] and not isinstance(value["exponential"], (list, dict)):
+        return Think("exponential", mean_ns=units.duration_ns(value["exponential"], at_least_ns=1))
+    if list(value) == ["uniform"] and isinstance(value["uniform"], list) and len(value["uniform"]) == 2:
+        low, high = (units.duration_ns(bound) for bound in value["uniform"])
+        if low > high:
+            raise UnitError(
+                f"uniform think time from {shown(value['uniform'][0])} down to a shorter one", example
+            )
+        return Think("uniform", low_ns=low, high_ns=high)
+    raise UnitError("not a think time", example)
+
+
+def _connection(value: Any) -> Connection:
+    if value == "keep":
+        return Connection("keep")
+    if value == "new":
+        return Connection("new")
+    try:
+        return Connection("requests", requests=units.count(value, at_least=1, at_most=2**32 - 1))
+    except UnitError:
+        message = f"{shown(value)} says nothing about connections"
+        raise UnitError(message, "keep, new, or a number of requests such as 100") from None
+
+
+def _warmup(value: Any) -> int | None:
+    return None if value == "auto" else units.duration_ns(value)
+
+
+def _mix(value: Any) -> dict[str, float]:
+    """Scenario -> weight."""
+    example = "register, or {register: 5, health: 1}"
+    if isinstance(value, str):
+        return {value: 1.0}
+    if not isinstance(value, dict) or not value:
+        raise UnitError(f"wanted a scenario or weights, got {shown(value)}", example)
+    weights: dict[str, float] = {}
+    for scenario, weight in value.items():
+        number = weight if isinstance(weight, (int, float)) and not isinstance(weight, bool) else 0
+        if not 0 < number <= 1e9:
+            raise UnitError(f"weight of {scenario} is above 0, got {shown(weight)}", example)
+        weights[scenario] = float(number)
+    return weights
+
+
+def _entry(value: Any) -> Entry:
+    """A service, a service's port, or a URL."""
+    text = _one_line(value)
+    if "://" not in text:
+        service, dot, port = text.partition(".")
+        if dot and not port:
+            raise UnitError(f"{shown(text)} ends in a dot", "api or api.http")
+        return Entry(service=service, port=port or None)
+    try:
+        parts = urlsplit(text)
+        host, port_number = parts.hostname, parts.port
+    except ValueError:
+        raise UnitError(f"{shown(text)} is not a URL", "http://127.0.0.1:8000") from None
+    if parts.scheme == "https":
+        raise UnitError("entries over https are not supported yet; supported: http", "http://127.0.0.1:8000")
+    if parts.scheme != "http" or not host or port_number == 0:
+        raise UnitError(f"{shown(text)} is not an HTTP URL", "http://127.0.0.1:8000")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise UnitError(
+            f"an entry is a host and a port, got {shown(text)}", "the path into the steps: get: /path"
+        )
+    if parts.username is not None:
+        raise UnitError("an entry with a name and a password", "an Authorization header with {{env NAME}}")
+    return Entry(url=f"http://{parts.netloc}")
+
+
+def _scalar(value: Any) -> Scalar:
+    if isinstance(value, (str, int, float)):
+        return value
+    raise UnitError(f"wanted one value, got {shown(value)}", "text, a number, true or false")
+
+
+def _metric(value: Any) -> str:
+    if isinstance(value, str) and value in METRICS:
+        return value
+    near = names.nearest(value, METRICS) if isinstance(value, str) else None
+    question = f"; did you mean {near}?" if near else ""
+    raise UnitError(f"{shown(value)} is no metric{question}", near or "response_time.mean or failed.share")
+
+
+def _identifier(value: Any) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
+        raise UnitError(f"{shown(text)} cannot name a study", "letters, digits, `.`, `_`, `-`: my-study")
+    return text
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UnitError(f"wanted a number, got {shown(value)}", "4.5")
+    return float(value)
+
+
+def _schema_version(value: Any) -> int:
+    if value != 1 or isinstance(value, bool):
+        raise UnitError(f"schema {shown(value)} is unknown to this version", "schema: 1")
+    return 1
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _counted(at_least: int, at_most: int) -> Callable[[Any], int]:
+    return lambda value: units.count(value, at_least=at_least, at_most=at_most)
+
+
+def _lasting(at_least_ns: int) -> Callable[[Any], int]:
+    return lambda value: units.duration_ns(value, at_least_ns=at_least_ns)
+
+
+# ------------------------------------------------------------------------------------------ kinds of values
+
+
+def counts(at_least: int = 1, at_most: int = units.LARGEST_COUNT) -> Value:
+    """A count that may hold a name."""
+    return Value("count", _counted(at_least, at_most), _ref("count"))
+
+
+def choices(*known: str, later: tuple[str, ...] = ()) -> Value:
+    """One of some words, or a name."""
+    return Value(
+        " or ".join(f"`{word}`" for word in known), _choice(*known, later=later), {"enum": list(known)}
+    )
+
+
+def fixed_choice(*known: str) -> Fixed:
+    """One of some words, no name."""
+    return Fixed(" or ".join(f"`{word}`" for word in known), _choice(*known), {"enum": list(known)})
+
+
+TEXT: Final = Value("text", _text, _ref("text"), is_text=True)
+TESTBED_TEXT: Final = Value("text", _text, _ref("text"), is_text=True, is_testbed=True)
+LINE: Final = Value("text on one line", _one_line, _ref("text"), is_text=True)
+LABEL: Final = Value("name", _label, _ref("text"), is_text=True)
+PATH: Final = Value("path", _path, {"type": "string", "pattern": "^/"}, is_text=True)
+HEADER_VALUE: Final = Value("text on one line", _header_value, _ref("text"), is_text=True)
+JSON_VALUE: Final = Value("JSON value", _anything, {}, is_nested=True, is_nothing_allowed=True)
+JSON_PATH_VALUE: Final = Value("path into JSON", _json_path, {"type": "string"}, is_text=True)
+DURATION: Final = Value("duration", _lasting(0), _ref("duration"))
+DURATION_ABOVE_0: Final = Value("duration", _lasting(1), _ref("duration"))
+WARMUP: Final = Value("duration or `auto`", _warmup, {"anyOf": [{"const": "auto"}, _ref("duration")]})
+RATE: Final = Value("rate", units.rate_per_s, _ref("rate"))
+STATUS: Final = Value("status", _counted(100, 599), {"type": "integer", "minimum": 100, "maximum": 599})
+THINK: Final = Value(
+    "duration, `{uniform: [low, high]}` or `{exponential: mean}`",
+    _think,
+    {
+        "anyOf": [
+            _ref("duration"),
+            {
+                "type": "object",
+                "properties": {
+                    "uniform": {"type": "array", "minItems": 2, "maxItems": 2},
+                    "exponential": {"anyOf": [_ref("duration"), _ref("name")]},
+                },
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+        ]
+    },
+    is_nested=True,
+)
+CONNECTION: Final = Value(
+    "`keep`, `new` or requests per connection",
+    _connection,
+    {"anyOf": [{"enum": ["keep", "new"]}, _ref("count")]},
+)
+MIX: Final = Value(
+    "scenario, or scenario -> weight",
+    _mix,
+    {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _ref("name")]},
+            },
+        ]
+    },
+    is_nested=True,
+)
+ENTRY: Final = Value("service, service.port or URL", _entry, {"type": "string"}, is_text=True)
+
+FIXED_SCALAR: Final = Fixed("text, number or truth value", _scalar, _ref("text"))
+FIXED_TEXT: Final = Fixed("text", _text, _ref("text"))
+FIXED_LINE: Final = Fixed("text on one line", _one_line, _ref("text"))
+FIXED_NUMBER: Final = Fixed("number", _number, {"type": "number"})
+FIXED_COUNT: Final = Fixed("count", _counted(1, 100_000), _ref("count"))
+FIXED_SEED: Final = Fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
+FIXED_TOLERANCE: Final = Fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
+FIXED_SECONDS: Final = Fixed("duration", units.duration_s, _ref("duration"))
+METRIC: Final = Fixed("metric", _metric, {"enum": list(METRICS)})
+STUDY_NAME: Final = Fixed("name", _identifier, {"type": "string"})
+SCHEMA_VERSION: Final = Fixed("1", _schema_version, {"const": 1})

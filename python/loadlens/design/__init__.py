@@ -1,0 +1,93 @@
+"""A definition -> a study: factors crossed, `$names` filled, trials in order.
+
+Nothing here runs anything or knows what a service is. Everything that a case needs is in the case: two
+cases with equal content are the same experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loadlens.design import profile
+from loadlens.design.cases import TRIALS, cases_of
+from loadlens.design.load import CheckTemplate
+from loadlens.design.profile import parse_override
+from loadlens.design.trials import estimated_seconds, load_seconds, order
+from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart
+from loadlens.model.study import Claim, Objective, Published, Study
+from loadlens.model.topology import Scalar
+
+__all__ = ["TRIALS", "estimated_seconds", "load_seconds", "order", "parse_override", "plan"]
+
+
+def plan(
+    definition: Definition,
+    *,
+    overrides: Mapping[str, Scalar] | None = None,
+    quick: bool = False,
+    check_template: CheckTemplate | None = None,
+) -> Study:
+    """The study with all its cases.
+
+    Args:
+        definition: As read.
+        overrides: `--set`: values of params; a factor of that name is pinned to one level.
+        quick: Whether the quick profile is applied.
+        check_template: What is wrong with a template, given the names that it may use
+            (`engine.check_template`); none: templates are not checked.
+
+    Raises:
+        DefinitionErrors: Names without a value, values that do not fit, references that lead nowhere.
+        UsageError: An override that the study has no use for.
+    """
+    wanted = profile.quick(definition) if quick else definition
+    wanted = profile.with_overrides(wanted, overrides or {})
+    faults = Faults()
+    cases = cases_of(wanted, faults, check_template)
+    faults.raise_any()
+    order_by = definition.order or OrderPart(definition.place)
+    report = definition.report
+    differences = profile.differences(definition, profile.quick(definition)) if quick else ()
+    set_by_hand = tuple(f"--set {name}={value}" for name, value in (overrides or {}).items())
+    return Study(
+        name=definition.study,
+        question=definition.question,
+        folder=definition.folder,
+        text=definition.text,
+        params=tuple(wanted.params.items()),
+        cases=cases,
+        order_by=order_by.by,
+        seed=order_by.seed,
+        published=_published(definition),
+        claims=tuple(_claim(part, definition) for part in definition.claims),
+        objectives=tuple(Objective(o.metric, o.step, o.below, o.above) for o in definition.objectives),
+        quick=quick,
+        quick_differences=differences,
+        report={} if report is None else {"window_s": report.window, "charts": list(report.charts)},
+        notes=(*definition.notes, *set_by_hand),
+    )
+
+
+def _published(definition: Definition) -> Published | None:
+    part = definition.published
+    return None if part is None else Published(part.file, part.cores, part.rows)
+
+
+def _claim(part: ClaimPart, definition: Definition) -> Claim:
+    kinds = {"ratio": part.ratio, "rises": part.rises, "order": part.order, "same": part.same}
+    kind, metric = next((kind, metric) for kind, metric in kinds.items() if metric is not None)
+    return Claim(
+        kind=kind,  # type: ignore[arg-type]  # one of the four, by the keys of the dict above
+        metric=metric,
+        step=part.step,
+        experiment=part.experiment or next(iter(definition.experiments)),
+        where=tuple(part.where.items()),
+        of=tuple(part.of.items()),
+        to=tuple(part.to.items()),
+        over=part.over,
+        across=part.across,
+        expected=part.expected,
+        published=part.published,
+        within=part.within,
+        line=part.place.line,
+    )

@@ -1,0 +1,169 @@
+"""Factors -> cases: every combination of levels in study order, held-out combinations after them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from loadlens.design import load as loads
+from loadlens.design import testbed
+from loadlens.design.fill import Filler, as_text
+from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
+from loadlens.model.study import Case, Level
+from loadlens.model.topology import Scalar
+
+MOST_CASES = 10_000
+TRIALS = 3
+
+Combination = tuple[tuple[str, LevelPart], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of levels of an experiment."""
+
+    levels: Combination
+    held_out: bool
+
+
+def cases_of(
+    definition: Definition, faults: Faults, check_template: loads.CheckTemplate | None
+) -> tuple[Case, ...]:
+    """All cases of a study; faults are noted with their lines."""
+    made: list[Case] = []
+    for name, experiment in definition.experiments.items():
+        cells = list(itertools.islice(_cells(experiment), MOST_CASES + 1))
+        if len(made) + len(cells) > MOST_CASES:
+            faults.add(
+                f"the study has more than {MOST_CASES:,} cases", experiment.place, "fewer factors or levels"
+            )
+            break
+        used: set[str] = set()
+        for cell in cells:
+            made.append(_case(definition, name, experiment, cell, faults, check_template, used))
+        _check_factors_matter(experiment, used, name, faults)
+    return _with_unique_slugs(made)
+
+
+def _cells(experiment: ExperimentPart) -> Iterator[Cell]:
+    factors = experiment.factors or {}
+    for combination in _product(factors):
+        yield Cell(combination, held_out=False)
+    hold_out = experiment.hold_out
+    if hold_out is not None and hold_out.factors:
+        kept = {
+            factor: tuple(level for level in levels if _is_within(level, hold_out.where.get(factor)))
+            for factor, levels in factors.items()
+        }
+        for combination in _product({**kept, **hold_out.factors}):
+            yield Cell(combination, held_out=True)
+
+
+def _is_within(level: LevelPart, where: tuple[LevelPart, ...] | None) -> bool:
+    return where is None or level.name in {each.name for each in where}
+
+
+def _product(factors: Mapping[str, tuple[LevelPart, ...]]) -> Iterator[Combination]:
+    """Every combination, the last factor changing fastest; one empty one without factors.
+
+    Lazily, unlike itertools.product over large inputs, so that a study with far too many can be refused.
+    """
+    if not factors:
+        yield ()
+        return
+    (factor, levels), *rest = factors.items()
+    for level in levels:
+        for others in _product(dict(rest)):
+            yield ((factor, level), *others)
+
+
+def _case(
+    definition: Definition,
+    name: str,
+    experiment: ExperimentPart,
+    cell: Cell,
+    faults: Faults,
+    check_template: loads.CheckTemplate | None,
+    used: set[str],
+) -> Case:
+    values: dict[str, Scalar] = dict(definition.params)
+    for _, level in cell.levels:
+        values.update(level.binds)
+    fill = Filler(values, faults, name)
+    steps = loads.Steps(fill, definition.folder, check_template)
+    assert experiment.load is not None, "define has seen to it that there is a load"
+    load = loads.load(experiment.load, fill)
+    title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])
+    case = Case(
+        name=title,
+        slug=_slug([name, *(f"{factor}-{level.name}" for factor, level in cell.levels)]),
+        experiment=name,
+        levels=tuple(Level(factor, level.name, tuple(level.binds.items())) for factor, level in cell.levels),
+        params=tuple(values.items()),
+        services=testbed.services(definition, fill),
+        entry=testbed.entry(definition, fill),
+        scenarios=loads.scenarios(definition, experiment, steps, fill),
+        workload=load.workload,
+        connection=load.connection,
+        timeout_ns=load.timeout_ns,
+        warmup_ns=load.warmup_ns,
+        duration_ns=load.duration_ns,
+        probes=loads.probes(definition, experiment, steps),
+        fresh=fill.value(experiment.fresh or definition.fresh, "trial"),
+        reset=testbed.reset(experiment.reset or definition.reset, fill),
+        trials=fill.value(experiment.trials or definition.trials, TRIALS),
+        held_out=cell.held_out,
+        needs_cores=fill.optional(experiment.needs_cores or definition.needs_cores),
+    )
+    used |= fill.used
+    return case
+
+
+def _check_factors_matter(experiment: ExperimentPart, used: set[str], name: str, faults: Faults) -> None:
+    """A factor that no `$name` uses would give cases that differ in nothing but their name."""
+    held_out = experiment.hold_out.factors if experiment.hold_out is not None else {}
+    for factor, levels in [*(experiment.factors or {}).items(), *held_out.items()]:
+        bound = {param for level in levels for param in level.binds}
+        if not bound & used:
+            message = (
+                f"factor {factor} changes nothing: no ${factor} in {name}, its scenarios or the services"
+            )
+            faults.add(message, levels[0].place, f"use ${factor}, or remove the factor")
+            continue
+        for level in levels:
+            for param in level.binds:
+                if param not in used and param != factor:
+                    message = f"level {level.name} binds {param}, which nothing in {name} uses"
+                    faults.add(message, level.place, f"use ${param}, or remove it")
+
+
+# --------------------------------------------------------------------------------------------------- names
+
+
+def _slug(parts: list[str]) -> str:
+    """A name for a folder: lower case, safe on every file system, at most 80 characters."""
+    text = "-".join(re.sub(r"[^a-z0-9._]+", "-", part.lower()).strip("-.") for part in parts)
+    text = text.strip("-.") or "case"
+    if len(text) <= 80:
+        return text
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    return f"{text[:71].rstrip('-.')}-{digest}"
+
+
+def _with_unique_slugs(cases: list[Case]) -> tuple[Case, ...]:
+    """The same cases; a slug that stands already gets a number (levels may differ in marks only)."""
+    taken: set[str] = set()
+    unique = []
+    for case in cases:
+        slug, number = case.slug, 2
+        while slug in taken:
+            slug, number = f"{case.slug}-{number}", number + 1
+        taken.add(slug)
+        unique.append(replace(case, slug=slug))
+    return tuple(unique)
+
+
+__all__ = ["MOST_CASES", "as_text", "cases_of"]

@@ -1,0 +1,231 @@
+"""Scenarios, workload and probes of one case."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadlens.design.fill import Filler
+from loadlens.model.definition import (
+    CheckPart,
+    Definition,
+    ExperimentPart,
+    ExtractPart,
+    Later,
+    LoadPart,
+    Place,
+    ProbePart,
+    StepPart,
+)
+from loadlens.model.study import Probe
+from loadlens.model.workload import (
+    Body,
+    Check,
+    Closed,
+    Connection,
+    Extract,
+    Open,
+    Scenario,
+    Source,
+    Step,
+    Think,
+)
+
+CheckTemplate = Callable[[str, list[str]], str | None]
+_TIMEOUT_NS = 30_000_000_000
+_PROBE_RATE_PER_S = 20.0
+_MOST_BODY_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The workload of a case, and when it ends."""
+
+    workload: Closed | Open
+    connection: Connection
+    timeout_ns: int
+    warmup_ns: int | None
+    duration_ns: int | None
+
+
+class Steps:
+    """Makes scenarios; checks each template with the values that earlier steps extract.
+
+    Args:
+        fill: Fills the names of one case.
+        folder: What body files are seen from.
+        check_template: Fault of a template given the names that it may use; none: not checked.
+    """
+
+    def __init__(self, fill: Filler, folder: str, check_template: CheckTemplate | None) -> None:
+        self._fill = fill
+        self._folder = Path(folder)
+        self._check_template = check_template
+
+    def scenario(self, name: str, weight: float, parts: Sequence[StepPart]) -> Scenario:
+        """One scenario of a mix."""
+        known: list[str] = []  # what steps so far have extracted
+        steps = []
+        for part in parts:
+            steps.append(self.step(part, name, known))
+            known += [extract.name for extract in steps[-1].extract]
+        return Scenario(name, weight, tuple(steps))
+
+    def step(self, part: StepPart, default_name: str, known: list[str]) -> Step:
+        """One request."""
+        fill = self._fill
+        method, path = part.request
+        return Step(
+            name=fill.value(part.name, default_name),
+            method=method,
+            path=self._template(path, known, "/"),
+            headers=tuple((name, self._template(value, known, "")) for name, value in part.headers.items()),
+            body=self._body(part, known),
+            expect=tuple(fill.value(status, 200) for status in part.expect),
+            checks=self._checks(part.check) if part.check is not None else (),
+            extract=tuple(self._extract(name, source) for name, source in part.extract.items()),
+            think=fill.value(part.think, Think()),
+        )
+
+    def _template(self, later: Later[str], known: list[str], default: str) -> str:
+        text = self._fill.value(later, default)
+        self._check(text, known, later.place)
+        return text
+
+    def _check(self, text: str, known: list[str], place: Place) -> None:
+        if "{{" not in text or self._check_template is None:
+            return
+        fault = self._check_template(text, known)
+        if fault is not None:
+            self._fill.fault(fault, place, "{{uuid}}, {{word 12}} and values that earlier steps extract")
+
+    def _body(self, part: StepPart, known: list[str]) -> Body:
+        if part.json is not None:
+            value = self._fill.value(part.json, None)
+            for text in _texts_in(value):
+                self._check(text, known, part.json.place)
+            return Body("json", value=value)
+        if part.body is not None:
+            return Body("text", text=self._template(part.body, known, ""))
+        return Body() if part.file is None else self._file_body(part.file)
+
+    def _file_body(self, later: Later[str]) -> Body:
+        path = self._folder / self._fill.value(later, "")
+        try:
+            if not path.is_file():
+                self._fill.fault(f"there is no file {path.name!r}", later.place, f"make {path}")
+                return Body()
+            if path.stat().st_size > _MOST_BODY_BYTES:
+                self._fill.fault(
+                    f"{path.name!r} has {path.stat().st_size:,} bytes", later.place, "at most 64 MiB"
+                )
+                return Body()
+            with path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except (OSError, ValueError) as error:
+            self._fill.fault(f"{path.name!r} cannot be read: {error}", later.place)
+            return Body()
+        return Body("file", path=str(path), digest=digest)
+
+    def _checks(self, part: CheckPart) -> tuple[Check, ...]:
+        fill = self._fill
+        return (
+            *(Check("json", path=path, equals=fill.value(value, None)) for path, value in part.json.items()),
+            *(
+                Check("header", name=name, equals=fill.value(value, ""))
+                for name, value in part.header.items()
+            ),
+            *(Check("contains", text=fill.value(text, "")) for text in part.contains),
+        )
+
+    def _extract(self, name: str, part: ExtractPart) -> Extract:
+        if part.json is not None:
+            return Extract(name, Source("json", path=self._fill.value(part.json, "")))
+        return Extract(name, Source("header", name=self._fill.value(part.header, "")))
+
+    def probe(self, name: str, part: ProbePart) -> Probe:
+        """A thin open stream of one step."""
+        fill = self._fill
+        return Probe(
+            name=name,
+            scenario=Scenario(name, 1.0, (self.step(part, name, []),)),
+            workload=Open(
+                rate_per_s=fill.value(part.rate, _PROBE_RATE_PER_S),
+                arrivals=fill.value(part.arrivals, "poisson"),
+                max_in_flight=fill.value(part.max_in_flight, 1000),
+            ),
+            connection=fill.value(part.connection, Connection("new")),
+            timeout_ns=fill.value(part.timeout, _TIMEOUT_NS),
+        )
+
+
+def _texts_in(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in _texts_in(item)]
+
+
+def scenarios(
+    definition: Definition, experiment: ExperimentPart, steps: Steps, fill: Filler
+) -> tuple[Scenario, ...]:
+    """The mix of a case."""
+    if experiment.mix is None:
+        return ()
+    mix: Mapping[str, float] = fill.value(experiment.mix, {})
+    made, step_names = [], set[str]()
+    for name, weight in mix.items():
+        if name not in definition.scenarios:
+            known = ", ".join(definition.scenarios)
+            fill.fault(f"{name!r} is no scenario", experiment.mix.place, f"scenarios: {known}")
+            continue
+        made.append(steps.scenario(name, weight, definition.scenarios[name]))
+        for step in made[-1].steps:
+            if step.name in step_names:
+                message = f"two steps of the mix are named {step.name!r}; results could not tell them apart"
+                fill.fault(message, experiment.mix.place, "rename one")
+            step_names.add(step.name)
+    return tuple(made)
+
+
+def load(part: LoadPart, fill: Filler) -> Load:
+    """Closed or open, how connections are used, and when it ends."""
+    reuse = fill.value(part.connection, Connection())
+    duration_ns = fill.optional(part.duration)
+    requests = fill.optional(part.requests)
+    workload: Closed | Open
+    if part.rate is None:
+        workload = Closed(
+            users=fill.value(part.users, 1),
+            think=fill.value(part.think, Think()),
+            ramp_ns=fill.value(part.ramp, 0),
+            iterations=fill.optional(part.iterations),
+            requests=requests,
+        )
+    else:
+        workload = Open(
+            rate_per_s=fill.value(part.rate, 1.0),
+            arrivals=fill.value(part.arrivals, "constant"),
+            max_in_flight=fill.value(part.max_in_flight, 1000),
+            overflow=fill.value(part.overflow, "queue"),
+            requests=requests,
+        )
+    # A load that ends by a number is a fixed amount of work: nothing of it is set aside unless asked for.
+    ends_by_number = requests is not None or part.iterations is not None
+    warmup_ns = fill.value(part.warmup, None) if part.warmup is not None or not ends_by_number else 0
+    return Load(
+        workload=workload,
+        connection=Connection(reuse.reuse, reuse.requests, fill.optional(part.connections)),
+        timeout_ns=fill.value(part.timeout, _TIMEOUT_NS),
+        warmup_ns=warmup_ns,
+        duration_ns=duration_ns,
+    )
+
+
+def probes(definition: Definition, experiment: ExperimentPart, steps: Steps) -> tuple[Probe, ...]:
+    """The experiment's probes, or the study's."""
+    parts = definition.probes if experiment.probes is None else experiment.probes
+    return tuple(steps.probe(name, part) for name, part in parts.items())
