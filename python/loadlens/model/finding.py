@@ -110,6 +110,7 @@ class Finding:
     predictions: tuple[Prediction, ...] = ()
     unknown: tuple[str, ...] = ()
     explained_by: str | None = None  # rule that this one is folded under
+    curves: tuple[str, ...] = ()  # labels of the load curves on which it holds
 
 
 @dataclass(frozen=True, slots=True)

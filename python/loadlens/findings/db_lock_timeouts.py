@@ -1,0 +1,232 @@
+"""Waiting for a lock ends in errors.
+
+**Means.** Requests wait for a lock, such as the one writer that an embedded database allows, until their
+time-out ends the wait and the server answers with an error. More load means more of them.
+
+**Needs.** Answers with a status of 500 or above, at least 0.1 % of the requests at the highest load, and
+more of them there than at the lowest. Then at least one sign of a lock: these answers pile up at one time
+that is far longer than that of successes (half of them within 10 % of their median, near a time-out that
+people set: 1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s above the successes), or the server's log says so.
+
+**Ruled out by.** The client's own time-out (these have no status). Errors that were there at the lowest load
+already. Without a gauge of the database a full connection pool with a time-out looks the same: unless the
+log names a lock, that rival stays open. So the finding is never more than probable here.
+
+**Thresholds.** 0.1 %: below, single faults are as likely. Half within 10 %: times of queued requests spread
+by far more.
+
+**Do.** One writer with a queue, shorter transactions, retries with a pause, a lock time-out below the
+deadline of the request.
+
+**Confirm.** Twice the lock time-out: the errors come later by as much. One writer: they vanish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadlens.findings import evidence as weigh
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Facts, FailureMode, LogSign, Step
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+
+ID = "db.lock-timeouts"
+TITLE = "lock waits end in errors"
+
+LEAST_SHARE = 0.001
+PILED = 0.5
+FAR_LONGER = 0.8  # seconds above the successes: shorter time-outs cannot be told from queueing
+USUAL_TIMEOUTS_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 60.0)
+NEAR = 0.10
+SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The server errors of one curve at its highest load that has any."""
+
+    curve: Curve
+    step: Step
+    mode: FailureMode  # the most frequent
+    count: int
+    share: float
+    share_before: float  # at the lowest load
+    sign: LogSign | None
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at the curve with the largest share of server errors."""
+    if not any(curve.steps for curve in facts.curves):
+        return NotAssessed(ID, TITLE, "no valid trial")
+    looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
+    if not looks:
+        return Absent(ID, TITLE, _no_errors(facts))
+    for look in sorted(looks, key=lambda look: look.share, reverse=True):
+        found = _finding(look)
+        if found is not None:
+            return found
+    worst = max(looks, key=lambda look: look.share)
+    return Absent(ID, TITLE, _silence(worst))
+
+
+def _look(curve: Curve) -> Look | None:
+    for step in reversed(curve.steps):
+        errors = [mode for mode in step.failures if mode.status >= SERVER_ERROR]
+        if not errors or step.issued == 0:
+            continue
+        count = sum(mode.count for mode in errors)
+        lightest = curve.steps[0]
+        before = sum(mode.count for mode in lightest.failures if mode.status >= SERVER_ERROR)
+        return Look(
+            curve,
+            step,
+            max(errors, key=lambda mode: mode.count),
+            count,
+            count / step.issued,
+            before / lightest.issued if lightest is not step and lightest.issued else 0.0,
+            next((sign for sign in step.log_signs if sign.kind == "lock"), None),
+        )
+    return None
+
+
+def _finding(look: Look) -> Finding | None:
+    piles = _piles(look.mode)
+    logged = look.sign is not None
+    if not logged and not piles:
+        return None
+    signals = [
+        weigh.stated(
+            "errors.share",
+            look.share >= LEAST_SHARE,
+            text=f"{look.count} of {look.step.issued} requests ({look.share:.1%}) end with "
+            f"{look.mode.status} at {look.step.load:g} users (limit {LEAST_SHARE:.1%})",
+            chip=f"{look.share:.1%} end with {look.mode.status}",
+        ),
+        weigh.stated(
+            "errors.rise",
+            look.share > look.share_before,
+            text=f"{look.share_before:.1%} at the lowest load, {look.share:.1%} at {look.step.load:g} users",
+            chip=f"{look.share_before:.1%} to {look.share:.1%} with load",
+        ),
+        weigh.stated(
+            "errors.pile", True if piles else None, text=_pile_text(look.mode), chip=_pile_chip(look.mode)
+        ),
+    ]
+    if look.sign is not None:
+        signals.append(
+            weigh.stated(
+                "server.log",
+                True,
+                text=f'the server\'s log says so {look.sign.count} times: "{look.sign.sample}"',
+                chip=f"log: {look.sign.count} lines",
+            )
+        )
+    rivals = [
+        weigh.rival("time-out of the client", f"the server answered with {look.mode.status}", True),
+        weigh.rival(
+            "full connection pool",
+            "the log names a lock" if logged else "no gauge of the pool, and no line of the log names a lock",
+            True if logged else None,
+        ),
+        weigh.rival("lock held elsewhere", "no gauge of lock waits", None),
+    ]
+    needed = signals if piles else [s for s in signals if s.evidence.signal != "errors.pile"]
+    grade = weigh.grade_of(needed, rivals, cap=Grade.PROBABLE)
+    if grade is None:
+        return None
+    if not logged or not piles:
+        grade = Grade.SUSPECTED if not logged else grade
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, look.share),
+        scope=f"{look.mode.label} · {look.curve.label}",
+        statement=weigh.statement(
+            f"{look.share:.1%} of requests end with {look.mode.status} at {look.step.load:g} users: "
+            + ("a lock is held too long" if logged else "a lock may be held too long")
+        ),
+        explanation=_explanation(look),
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Let one writer queue the writes and keep transactions short; retry with a pause, and set "
+        "the lock time-out below the deadline of the request"
+        f" ({numbers.with_unit(look.mode.median_s or 0.0, 's')} now).",
+        confirm="twice the lock time-out: the errors come later by as much; one writer: they vanish",
+        unknown=("no gauge of lock waits or of the connection pool was read",),
+        curves=(look.curve.label,),
+    )
+
+
+def _excess(mode: FailureMode) -> float | None:
+    if mode.median_s is None:
+        return None
+    return mode.median_s - (mode.success_median_s or 0.0)
+
+
+def _near_timeout(mode: FailureMode) -> float | None:
+    """The usual time-out that the errors lie above the successes by, or that they last in all."""
+    if mode.median_s is None:
+        return None
+    for length in (_excess(mode), mode.median_s):
+        for usual in USUAL_TIMEOUTS_S:
+            if length is not None and abs(length - usual) <= NEAR * usual:
+                return usual
+    return None
+
+
+def _piles(mode: FailureMode) -> bool:
+    excess = _excess(mode)
+    return (
+        mode.pile is not None
+        and mode.pile >= PILED
+        and excess is not None
+        and excess >= FAR_LONGER
+        and _near_timeout(mode) is not None
+    )
+
+
+def _pile_text(mode: FailureMode) -> str:
+    if mode.median_s is None or mode.pile is None:
+        return "the times of these answers were not kept"
+    text = (
+        f"{mode.pile:.0%} of them take within 10 % of {numbers.with_unit(mode.median_s, 's')} "
+        f"(limit {PILED:.0%})"
+    )
+    excess = _excess(mode)
+    if mode.success_median_s is not None and excess is not None:
+        text += f", {numbers.with_unit(excess, 's')} more than successes"
+    usual = _near_timeout(mode)
+    return text + (
+        f"; {usual:g} s is a usual time-out" if usual is not None else "; no usual time-out is near"
+    )
+
+
+def _pile_chip(mode: FailureMode) -> str:
+    return "" if mode.median_s is None else f"pile at {numbers.with_unit(mode.median_s, 's')}"
+
+
+def _explanation(look: Look) -> str:
+    text = f"{_pile_text(look.mode).capitalize()}."
+    if look.sign is not None:
+        text += f' The log names the lock: "{look.sign.sample}".'
+    return text
+
+
+def _silence(look: Look) -> str:
+    parts = [f"{look.share:.2%} end with {look.mode.status} on {look.curve.label}", _pile_text(look.mode)]
+    if look.sign is None:
+        parts.append("no line of the log names a lock")
+    return "; ".join(parts)
+
+
+def _no_errors(facts: Facts) -> str:
+    issued = sum(step.issued for curve in facts.curves for step in curve.steps)
+    failed = sum(step.failed_count for curve in facts.curves for step in curve.steps)
+    shares = [
+        s.failed.high
+        for c in facts.curves
+        for s in c.steps
+        if isinstance(s.failed, Estimate) and s.failed.high is not None
+    ]
+    bound = f", at most {max(shares):.1%} of a case" if shares else ""
+    return f"no answer of 500 or above among {issued:,} requests ({failed:,} failed otherwise{bound})"

@@ -1,0 +1,457 @@
+"""One request's CPU work holds up everything else in its process.
+
+**Means.** A process works on one thread and does not let go of it while it computes. Every other request of
+that process, however cheap, waits until the computation ends. One process answers at most 1 / D of the
+expensive requests per second, D being their CPU time, and from (D + Z) / D users per process on they queue.
+
+**Needs.** At the highest load: each working process is occupied (computing, or waiting for a core) at least
+85 % of the time, on one hot thread; an expensive request takes at least 2 ms of CPU; probes on connections
+of their own are held up for as long as that occupation says, within 0.1 (a probe that arrives at random
+sees the utilisation: PASTA), and their mean wait is at least a quarter of what expensive requests wait.
+
+**Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
+several are hot and probes wait a tenth as long). Pauses such as garbage collection (they hold up few probes).
+A lock in a database (CPU has room). The generator being late. Generator and service taking cores from each
+other.
+
+**Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
+passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:
+0.25 stands between. Below 2 ms of work one queue and fair sharing look the same, as the kernel's time slices
+are as long. 0.85: at that utilisation a queue takes 6.7 times its idle time.
+
+**Do.** Move the work off the loop (a thread or process pool), or run more processes, up to the cores. With
+the work in threads one process can use all cores: capacity min(cores, threads) / D.
+
+**Confirm.** Twice the processes: twice the throughput while cores are free, and probes wait less. Or the
+work in threads: probes stop waiting for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from loadlens.findings import evidence as weigh
+from loadlens.findings.curves import Capacity, capacity_of, working
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed, Prediction
+from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.probes import Waiting, waiting
+
+ID = "eventloop.blocked"
+TITLE = "a request's CPU work holds up its whole process"
+
+OCCUPIED = 0.85
+LEAST_WORK_S = 0.002
+COUPLED = 0.25
+DELAY_TOLERANCE = 0.10
+FEW_DELAYED = 0.5  # pauses of a collector that hold up more than half of the probes are not pauses
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one curve shows at its highest load."""
+
+    curve: Curve
+    step: Step
+    probe: ProbeWatch
+    dear: RequestClass
+    processes: tuple[ProcessWatch, ...]
+    occupied: Interval  # cores computing or waiting for a core, least of the working processes
+    computing: Interval  # cores computing, mean of the working processes
+    work_s: float
+    waits: Waiting | Insufficient
+    passes_before: Interval | None  # the same at the next lower load
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at every curve with a probe; the clearest speaks for all."""
+    looks: list[Look] = []
+    lacks: list[str] = []
+    for curve in facts.curves:
+        found = _look(curve)
+        if isinstance(found, Look):
+            looks.append(found)
+        else:
+            lacks.append(found)
+    if not looks:
+        return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
+    findings = [(look, f) for look in looks if (f := _finding(facts, look)) is not None]
+    if not findings:
+        fullest = max(looks, key=lambda look: look.occupied.point)
+        return Absent(ID, TITLE, _silence(facts, fullest))
+    # The fewest processes show it best: nothing else competes for the cores.
+    best = max(findings, key=lambda pair: (pair[1].grade, -len(pair[0].processes), pair[1].impact))
+    curves = tuple(look.curve.label for look, _ in findings)
+    scope = f"{best[0].dear.request} · {', '.join(curves)}"
+    return replace(best[1], scope=scope, curves=curves)
+
+
+def _look(curve: Curve) -> Look | str:
+    """What the highest step shows, or the signal that is missing."""
+    if not curve.steps:
+        return "no valid trial"
+    step = curve.steps[-1]
+    probe = _probe(step)
+    if probe is None:
+        return "needs a probe: a thin stream of cheap requests beside the load"
+    processes = working(step)
+    if not processes or not isinstance(processes[0].cpu, Estimate):
+        return "needs the CPU of the service's processes: watch them with pid or start"
+    if not isinstance(curve.work, Estimate):
+        return f"the CPU time of one request is not known: {curve.work.reason}"
+    dear = next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
+    if dear is None:
+        return "no request was answered at the highest load"
+    occupied = min((_occupied(p) for p in processes), key=lambda interval: interval.point)
+    computing = _mean([_known(p.cpu) for p in processes])
+    before = _waits(curve.steps[-2], probe.label, curve) if len(curve.steps) > 1 else None
+    return Look(
+        curve=curve,
+        step=step,
+        probe=probe,
+        dear=dear,
+        processes=tuple(processes),
+        occupied=occupied,
+        computing=computing,
+        work_s=curve.work.point,
+        waits=_waits(step, probe.label, curve),
+        passes_before=before.passes if isinstance(before, Waiting) else None,
+    )
+
+
+def _probe(step: Step) -> ProbeWatch | None:
+    """The probe that waits longest among those that are cheap and were sent in time."""
+    usable = [p for p in step.probes if isinstance(p.response.mean, Estimate) and p.idle_s is not None]
+    return max(usable, key=_mean_of, default=None)
+
+
+def _mean_of(probe: ProbeWatch) -> float:
+    return probe.response.mean.point if isinstance(probe.response.mean, Estimate) else 0.0
+
+
+def _waits(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
+    probe = next((p for p in step.probes if p.label == label), None)
+    dear = next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
+    if probe is None or probe.idle_s is None or dear is None:
+        return Insufficient("the probe or the expensive requests were not measured")
+    watched, expensive = weigh.interval_of(probe.response.mean), weigh.interval_of(dear.response.mean)
+    if isinstance(watched, Insufficient):
+        return watched
+    if isinstance(expensive, Insufficient):
+        return expensive
+    work = curve.work.point if isinstance(curve.work, Estimate) else 0.0
+    return waiting(watched, probe.idle_s, expensive, _alone(curve) or work)
+
+
+def _alone(curve: Curve) -> float | None:
+    """Response time of the dearest class at one user, if that was run."""
+    first = curve.steps[0]
+    if first.load != 1:
+        return None
+    dear = next((c for c in first.classes if c.label == curve.dearest), None)
+    if dear is None or not isinstance(dear.response.mean, Estimate):
+        return None
+    return dear.response.mean.point
+
+
+def _finding(facts: Facts, look: Look) -> Finding | None:
+    signals, rivals = _signals(look), _rivals(facts, look)
+    grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(look.curve))
+    if grade is None:
+        return None
+    mean = _mean_of(look.probe)
+    idle = look.probe.idle_s or 0.0
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=max(0.0, 1 - idle / mean),
+        scope=look.curve.label,
+        statement=weigh.statement(_statement(look)),
+        explanation=_explanation(facts, look),
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=_advice(facts, look),
+        confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
+        "or the work in threads: probes no longer wait for it",
+        predictions=_predictions(facts, look),
+        unknown=_unknown(look),
+        curves=(look.curve.label,),
+    )
+
+
+def _signals(look: Look) -> list[weigh.Signal]:
+    many = (
+        f"each of {len(look.processes)} working processes"
+        if len(look.processes) > 1
+        else "the working process"
+    )
+    occupied, hot = look.occupied, [p.hot_threads for p in look.processes]
+    threads = None if any(h is None for h in hot) else all(h == 1 for h in hot)
+    return [
+        weigh.at_least(
+            "process.occupied",
+            occupied,
+            OCCUPIED,
+            text=f"{many} is occupied {occupied.point:.2f} of the time "
+            f"({_range(occupied)}; limit {OCCUPIED})",
+            chip=f"process occupied {occupied.point:.2f}",
+        ),
+        weigh.stated(
+            "process.hot-threads",
+            threads,
+            text="threads were not read"
+            if threads is None
+            else f"hot threads a process: {_listed(hot)}, needs 1",
+            chip="one hot thread" if threads else "",
+        ),
+        weigh.at_least(
+            "work.cpu",
+            look.curve.work,
+            LEAST_WORK_S,
+            text=f"{look.dear.label} takes {weigh.shown(look.curve.work)} of CPU "
+            f"(limit {numbers.with_unit(LEAST_WORK_S, 's')})",
+            chip=f"{numbers.with_unit(look.work_s, 's')} of CPU a request",
+        ),
+        _coupling_signal(look),
+        _delayed_signal(look),
+    ]
+
+
+def _coupling_signal(look: Look) -> weigh.Signal:
+    waits = look.waits
+    if isinstance(waits, Insufficient):
+        return weigh.at_least(
+            "probe.coupling", waits, COUPLED, text="wait of the probe over that of the load"
+        )
+    return weigh.at_least(
+        "probe.coupling",
+        waits.coupling,
+        COUPLED,
+        text=f"{look.probe.label} waits {numbers.with_unit(waits.probe_s, 's')}, "
+        f"{waits.coupling.point:.2f} of what {look.dear.label} waits "
+        f"({_range(waits.coupling)}; limit {COUPLED})",
+        chip=f"probe waits {waits.coupling.point:.2f} as long",
+    )
+
+
+def _delayed_signal(look: Look) -> weigh.Signal:
+    """The share of probes held up must be the occupation that the kernel counts."""
+    delayed = look.probe.delayed
+    if not isinstance(delayed, Estimate):
+        return weigh.at_least("probe.delayed", delayed, 0.0, text="share of probes held up")
+    occupied = min(1.0, look.occupied.point)
+    # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
+    short_of = occupied - delayed.point
+    text = (
+        f"{delayed.point:.0%} of probes are held up ({_range(delayed)}), the process is occupied "
+        f"{occupied:.0%} of the time (within {DELAY_TOLERANCE})"
+    )
+    signal = weigh.stated(
+        "probe.delayed", short_of <= DELAY_TOLERANCE, text=text, chip=f"{delayed.point:.0%} of probes late"
+    )
+    return replace(
+        signal,
+        evidence=replace(
+            signal.evidence,
+            value=delayed.point,
+            low=delayed.low,
+            high=delayed.high,
+            threshold=occupied - DELAY_TOLERANCE,
+        ),
+    )
+
+
+def _rivals(facts: Facts, look: Look) -> list[Counter]:
+    occupied = look.occupied.point
+    hot = [p.hot_threads for p in look.processes]
+    delayed = look.probe.delayed
+    share = delayed.point if isinstance(delayed, Estimate) else None
+    full = occupied >= OCCUPIED
+    return [
+        weigh.rival(
+            "full thread pool",
+            f"the process has no CPU to spare ({occupied:.2f})" if full else f"CPU has room ({occupied:.2f})",
+            full,
+        ),
+        weigh.rival(
+            "lock downstream",
+            "processes compute, they do not wait" if full else f"CPU has room ({occupied:.2f})",
+            full,
+        ),
+        weigh.rival(
+            "threads that share a core",
+            "threads were not read" if None in hot else f"hot threads a process: {_listed(hot)}",
+            None if None in hot else all(h == 1 for h in hot),
+        ),
+        weigh.rival(
+            "pauses of a collector",
+            "probes were not counted" if share is None else f"{share:.0%} of probes are held up, not a few",
+            None if share is None else share > FEW_DELAYED,
+        ),
+        _generator_rival(look),
+        weigh.shared_cores_rival(look.curve, look.step, facts.cores),
+    ]
+
+
+def _generator_rival(look: Look) -> Counter:
+    found = weigh.generator_rival(look.step)
+    if look.probe.is_late:
+        return weigh.rival("generator", "the probe itself was sent late", False)
+    # A late load does not make a probe wait that was sent in time; it only cannot be excluded.
+    return replace(found, ruled_out=None) if found.ruled_out is False else found
+
+
+def _statement(look: Look) -> str:
+    rate = look.dear.rate
+    each = numbers.with_unit(rate.point / len(look.processes), "1/s") if isinstance(rate, Estimate) else ""
+    wait = numbers.with_unit(_mean_of(look.probe), "s")
+    label = look.dear.label if len(look.dear.label) <= 24 else f"{look.dear.label[:22]}.."
+    probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
+    return f"{label} blocks the event loop: {each} a process, {probe} takes {wait}"
+
+
+def _explanation(facts: Facts, look: Look) -> str:
+    work, probe = numbers.with_unit(look.work_s, "s"), look.probe
+    first = look.curve.steps[0]
+    light = next((p for p in first.probes if p.label == probe.label), None)
+    unit = "users" if look.curve.is_closed else "requests/s"
+    paid = f"{probe.request} takes {weigh.shown(probe.response.mean)} at {look.step.load:g} {unit}"
+    if light is not None and first is not look.step:
+        paid += f", {weigh.short(light.response.mean)} at {first.load:g}"
+    if probe.idle_s is not None:
+        paid += f", {numbers.with_unit(probe.idle_s, 's')} when nothing is in its way"
+    parts = [
+        f"While a process computes for {work} on one {look.dear.label}, it answers nothing else: {paid}."
+    ]
+    knee = _knee_of(look)
+    if knee is not None:
+        parts.append(knee)
+    if look.step.server_cores >= OCCUPIED * look.curve.cores_allotted:
+        parts.append(
+            f"The {look.curve.cores_allotted:g} cores are full as well ({look.step.server_cores:.2f} used), "
+            "so more processes bring no more requests."
+        )
+    return " ".join(parts)
+
+
+def _knee_of(look: Look) -> str | None:
+    """From how many users a process on requests queue: N* / k = X (R1 + Z) / k."""
+    capacity = capacity_of(look.curve)
+    if not isinstance(capacity, Capacity) or capacity.saturation.knee is None:
+        return None
+    if capacity.saturation.verdict == "underdriven":
+        return None
+    each = capacity.saturation.knee / len(look.processes)
+    text = f"From {each:.2g} users a process on they queue"
+    alone = capacity.alone_s or 0.0
+    how = "alone" if capacity.alone_is_measured else "of CPU"
+    return (
+        f"{text} (throughput x ({numbers.with_unit(alone, 's')} {how} + "
+        f"{numbers.with_unit(look.curve.think_s, 's')} of thinking))."
+    )
+
+
+def _advice(facts: Facts, look: Look) -> str:
+    cores, processes = look.curve.cores_allotted, len(look.processes)
+    ceiling = numbers.with_unit(cores / look.work_s, "1/s")
+    off = f"Move the work of {look.dear.label} off the loop (thread or process pool)"
+    if processes < cores:
+        return (
+            f"{off}: one process can then use {cores:g} cores, at most {ceiling}; "
+            f"or run {cores:g} processes in place of {processes}."
+        )
+    return (
+        f"{off}: {look.probe.label} no longer waits for it; throughput stays at most {ceiling}, "
+        f"as {processes} processes already use the {cores:g} cores."
+    )
+
+
+def _predictions(facts: Facts, look: Look) -> tuple[Prediction, ...]:
+    """Only what is arithmetic: the ceiling that cores and CPU time set."""
+    work, rate = look.curve.work, look.dear.rate
+    if not isinstance(work, Estimate) or not isinstance(rate, Estimate):
+        return ()
+    cores = look.curve.cores_allotted
+    if len(look.processes) >= cores:
+        return ()
+    after = Estimate(
+        "throughput",
+        "1/s",
+        cores / work.point,
+        cores / work.high if work.high else None,
+        cores / work.low if work.low else None,
+        work.trials,
+        work.samples,
+        f"arithmetic: {cores:g} cores over the CPU time of one request",
+    )
+    return (Prediction(f"most {look.dear.label}/s with the work in threads", rate, after),)
+
+
+def _unknown(look: Look) -> tuple[str, ...]:
+    found = []
+    if isinstance(look.waits, Waiting) and look.waits.passes.point > 1.25:
+        low, high = look.waits.passes.low, look.waits.passes.high
+        text = f"{look.dear.label} seems to queue {look.waits.passes.point:.1f} times a request"
+        if low is not None and high is not None:
+            text += f" ({low:.1f}–{high:.1f})"
+        if look.passes_before is not None:
+            text += f", {look.passes_before.point:.1f} at the level before"
+        found.append(f"{text}: each await behind blocking work waits again")
+    if not look.probe.fresh_connections:
+        found.append("the probe keeps its connection: it sees one process only")
+    return tuple(found)
+
+
+def _silence(facts: Facts, look: Look) -> str:
+    """The first signal or rival that contradicts it, with its numbers."""
+    where = look.curve.label
+    text = weigh.unclear(_signals(look))
+    if text:
+        return f"{where}: {text}"
+    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
+    return f"{where}: {against.rival}, {against.text}" if against else where
+
+
+def _occupied(process: ProcessWatch) -> Interval:
+    """Computing and waiting for a core: what the loop is taken up by, as a probe sees it."""
+    cpu = _known(process.cpu)
+    if not isinstance(process.waiting, Estimate):
+        return cpu
+    extra = process.waiting.point
+    return Interval(
+        cpu.point + extra,
+        None if cpu.low is None else cpu.low + extra,
+        None if cpu.high is None else cpu.high + extra,
+        cpu.independent,
+        cpu.method,
+    )
+
+
+def _known(figure: object) -> Interval:
+    if isinstance(figure, Estimate):
+        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
+    return Interval(0.0, None, None, 0.0, "not measured")
+
+
+def _mean(intervals: list[Interval]) -> Interval:
+    count = len(intervals)
+    lows = [i.low for i in intervals if i.low is not None]
+    highs = [i.high for i in intervals if i.high is not None]
+    return Interval(
+        sum(i.point for i in intervals) / count,
+        sum(lows) / count if len(lows) == count else None,
+        sum(highs) / count if len(highs) == count else None,
+        min(i.independent for i in intervals),
+        intervals[0].method,
+    )
+
+
+def _range(figure: Interval | Estimate) -> str:
+    low = "open" if figure.low is None else f"{figure.low:.2f}"
+    high = "open" if figure.high is None else f"{figure.high:.2f}"
+    return f"{low}–{high}"
+
+
+def _listed(counts: list[int | None]) -> str:
+    return ", ".join("?" if count is None else str(count) for count in counts)

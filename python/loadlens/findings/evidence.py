@@ -1,0 +1,157 @@
+"""How signals become a grade: the same for every rule, so that a grade's word means one thing.
+
+A rule collects signals (what it needs) and rivals (what else would look the same). A needed signal that is
+contradicted removes the finding; a rival that is found removes it too. What is left is graded by what is
+missing: a signal, the sight of a rival, or the distance of an interval from its threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Step
+from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Grade
+from loadlens.stats.interval import Insufficient, Interval
+
+FULL_CORES = 0.9  # of the cores that generator and services share: beyond, they take them from each other
+STATEMENT_LENGTH = 90
+GENERATOR_AT_FAULT = ("limit", "late", "starved")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A piece of evidence, and whether its whole interval lies beyond the threshold."""
+
+    evidence: Evidence
+    is_clear: bool
+
+
+def at_least(
+    signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
+) -> Signal:
+    """A signal that must reach a threshold; a figure that is not known leaves it open."""
+    return _against(signal, figure, threshold, text, chip, upwards=True)
+
+
+def at_most(
+    signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
+) -> Signal:
+    """A signal that must stay below a threshold."""
+    return _against(signal, figure, threshold, text, chip, upwards=False)
+
+
+def stated(signal: str, passed: bool | None, *, text: str, chip: str = "") -> Signal:
+    """A signal that is so or not so, without an interval."""
+    return Signal(Evidence(signal, text, chip, None, None, None, None, passed), passed is True)
+
+
+def _against(
+    signal: str,
+    figure: Figure | Interval | Insufficient,
+    threshold: float,
+    text: str,
+    chip: str,
+    *,
+    upwards: bool,
+) -> Signal:
+    if not isinstance(figure, (Estimate, Interval)):
+        lack = f"{text}: {figure.reason}"
+        return Signal(Evidence(signal, lack, "", None, None, None, threshold, None), False)
+    value, low, high = figure.point, figure.low, figure.high
+    passed = value >= threshold if upwards else value <= threshold
+    edge = low if upwards else high
+    clear = edge is not None and (edge >= threshold if upwards else edge <= threshold)
+    return Signal(Evidence(signal, text, chip, value, low, high, threshold, passed), clear)
+
+
+def grade_of(signals: Sequence[Signal], rivals: Sequence[Counter], *, cap: Grade) -> Grade | None:
+    """Return the grade that signals and rivals bear, or none when one of them contradicts the finding.
+
+    Args:
+        signals: What the finding needs.
+        rivals: What else would look the same; `ruled_out` false: the rival itself was found.
+        cap: The highest grade that the design of the run allows.
+    """
+    if any(s.evidence.passed is False for s in signals) or any(r.ruled_out is False for r in rivals):
+        return None
+    if any(s.evidence.passed is None for s in signals):
+        return Grade.SUSPECTED
+    if any(r.ruled_out is None for r in rivals) or not all(s.is_clear for s in signals):
+        return min(Grade.PROBABLE, cap)
+    return min(Grade.STRONG, cap)
+
+
+def cap_of(curve: Curve) -> Grade:
+    """The highest grade that a curve bears: one trial says nothing about the next run."""
+    return Grade.PROBABLE if curve.trials < 3 else Grade.STRONG
+
+
+def unclear(signals: Sequence[Signal]) -> str:
+    """The first contradicted or missing signal, in words; empty when there is none."""
+    for wanted in (False, None):
+        for signal in signals:
+            if signal.evidence.passed is wanted:
+                return signal.evidence.text
+    return ""
+
+
+def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
+    """A rival explanation and what became of it."""
+    return Counter(name, text, ruled_out)
+
+
+def generator_rival(step: Step) -> Counter:
+    """The generator as the cause: ruled out when it kept up."""
+    watch = step.generator
+    parts = []
+    if watch.busy is not None:
+        parts.append(f"busy {watch.busy:.0%}")
+    if watch.lag_p99_s is not None:
+        parts.append(f"late {numbers.with_unit(watch.lag_p99_s, 's')} at p99")
+    text = ", ".join(parts) or "its health was not recorded"
+    known = watch.verdict != "unknown"
+    return rival("generator", text, (watch.verdict not in GENERATOR_AT_FAULT) if known else None)
+
+
+def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
+    """Generator and services taking cores from each other: ruled out when cores were free or apart."""
+    generator = step.generator.cpu_cores
+    if curve.shares_cores is False:
+        return rival("shared cores", "generator and service ran on cores of their own", True)
+    if generator is None or not step.processes:
+        return rival("shared cores", "CPU of generator or service was not read", None)
+    used = generator + step.server_cores
+    text = f"generator and service use {used:.2f} of {cores} cores together"
+    return rival("shared cores", text, True if used < FULL_CORES * cores else None)
+
+
+def interval_of(figure: Figure) -> Interval | Insufficient:
+    """A figure as the estimators take it."""
+    if isinstance(figure, Estimate):
+        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
+    return Insufficient(figure.reason)
+
+
+def estimate(metric: str, unit: str, interval: Interval, *, like: Figure) -> Estimate:
+    """An interval as a figure, from the same trials as another figure."""
+    trials, samples = (like.trials, like.samples) if isinstance(like, Estimate) else (1, 0)
+    return Estimate(
+        metric, unit, interval.point, interval.low, interval.high, trials, samples, interval.method
+    )
+
+
+def shown(figure: Figure | None) -> str:
+    """A figure with its interval in words; `not measured` when there is none."""
+    return "not measured" if figure is None else numbers.show(figure).with_interval
+
+
+def short(figure: Figure | None) -> str:
+    """A figure without its interval."""
+    return "not measured" if figure is None else numbers.show(figure).short
+
+
+def statement(text: str) -> str:
+    """A statement of at most 90 characters; the end goes, never the number that stands first."""
+    return text if len(text) <= STATEMENT_LENGTH else f"{text[: STATEMENT_LENGTH - 2].rstrip()}.."

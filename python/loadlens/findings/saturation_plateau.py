@@ -1,0 +1,193 @@
+"""Throughput stays the same; more users only wait longer.
+
+**Means.** The service has reached its capacity. In a closed loop the rest is arithmetic: beyond the knee
+N* = X (R1 + Z) the mean response time is N / X - Z, whatever the service does.
+
+**Needs.** The last doubling of users brought less than 10 % more throughput; the last level lies at least
+1.8 times beyond the knee; over the last two levels each further user adds 1 / X to the mean response time,
+within 10 %.
+
+**Ruled out by.** The generator being the limit; a load that never reached the knee (then the rule is silent
+and says how far to go).
+
+**Thresholds.** 10 % per doubling is four standard deviations of a difference of two 3-trial means at 3 %
+noise. 1.8: a curve bends over about a factor of two around its knee.
+
+**Do.** Run at or below the knee, cap what is in flight there, refuse the rest early.
+
+**Confirm.** Half, once and twice the knee: equal throughput beyond it, and R = N / X - Z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loadlens.findings import evidence as weigh
+from loadlens.findings.curves import Capacity, capacity_of
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.stats.interval import Insufficient
+from loadlens.stats.saturation import BEYOND_KNEE, GAIN_PER_DOUBLING
+
+ID = "saturation.plateau"
+TITLE = "throughput has reached its limit"
+
+SLOPE_TOLERANCE = 0.10
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at every closed curve; the one that goes furthest beyond its knee speaks for all."""
+    looked = [(curve, capacity_of(curve)) for curve in facts.curves]
+    known = [(curve, capacity) for curve, capacity in looked if isinstance(capacity, Capacity)]
+    if not known:
+        reasons = [c.reason for _, c in looked if isinstance(c, Insufficient)]
+        return NotAssessed(ID, TITLE, reasons[0] if reasons else "no load curve")
+    found = [(f, curve) for curve, capacity in known if (f := _finding(facts, curve, capacity)) is not None]
+    if not found:
+        curve, capacity = max(known, key=lambda pair: pair[1].saturation.beyond_knee or 0.0)
+        return Absent(ID, TITLE, _silence(facts, curve, capacity))
+    best = max(found, key=lambda pair: (pair[0].grade, pair[0].impact))[0]
+    curves = tuple(curve.label for _, curve in found)
+    return replace(best, scope=", ".join(curves), curves=curves)
+
+
+def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
+    saturation, top = capacity.saturation, capacity.top
+    signals = [
+        weigh.stated(
+            "throughput.gain",
+            saturation.gain_per_doubling < GAIN_PER_DOUBLING and saturation.verdict != "underdriven",
+            text=f"the last doubling of users brought {saturation.gain_per_doubling:+.1%} "
+            f"(limit {GAIN_PER_DOUBLING:.0%})",
+            chip=f"last doubling {saturation.gain_per_doubling:+.1%}",
+        ),
+        weigh.stated(
+            "load.beyond-knee",
+            None if saturation.beyond_knee is None else saturation.beyond_knee >= BEYOND_KNEE,
+            text=_beyond(capacity),
+            chip="" if saturation.knee is None else f"knee at {saturation.knee:.2g} users",
+        ),
+        _slope(curve, capacity),
+    ]
+    rivals = [weigh.generator_rival(top), weigh.shared_cores_rival(curve, top, facts.cores)]
+    grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
+    if grade is None:
+        return None
+    waiting = _waiting_share(curve, saturation.capacity, top)
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=waiting,
+        scope=curve.label,
+        statement=weigh.statement(_statement(capacity)),
+        explanation=_explanation(curve, capacity, waiting),
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=_advice(capacity),
+        confirm=_confirm(capacity),
+        unknown=()
+        if capacity.alone_is_measured
+        else ("the response time of one user alone was not measured",),
+        curves=(curve.label,),
+    )
+
+
+def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
+    """Each further user must add 1 / X to the mean response time."""
+    beyond = [s for s in curve.steps if s.load >= capacity.saturation.plateau_from]
+    pairs = [(s.load, s.response.mean.point) for s in beyond if isinstance(s.response.mean, Estimate)]
+    if len(pairs) < 2:
+        return weigh.stated("response.slope", None, text="fewer than two levels on the plateau with a mean")
+    (low_n, low_r), (high_n, high_r) = pairs[-2], pairs[-1]
+    expected = 1 / capacity.saturation.capacity
+    slope = (high_r - low_r) / (high_n - low_n)
+    off = slope / expected - 1
+    text = (
+        f"each further user adds {numbers.with_unit(slope, 's')}, 1 / throughput is "
+        f"{numbers.with_unit(expected, 's')} ({off:+.0%}, limit {SLOPE_TOLERANCE:.0%})"
+    )
+    # A mean over few, long requests scatters by more than the tolerance: then the slope decides nothing.
+    if _is_coarse(beyond[-2:]):
+        return weigh.stated("response.slope", True if abs(off) <= SLOPE_TOLERANCE else None, text=text)
+    return weigh.stated(
+        "response.slope", abs(off) <= SLOPE_TOLERANCE, text=text, chip=f"R grows {off:+.0%} of 1/X"
+    )
+
+
+def _is_coarse(steps: list[Step]) -> bool:
+    for step in steps:
+        mean = step.response.mean
+        if not isinstance(mean, Estimate) or mean.low is None or mean.high is None:
+            return True
+        if (mean.high - mean.low) / 2 > SLOPE_TOLERANCE / 2 * mean.point:
+            return True
+    return False
+
+
+def _waiting_share(curve: Curve, capacity: float, top: Step) -> float:
+    """Share of a user's response time at the highest load that is waiting."""
+    response = top.load / capacity - curve.think_s
+    if response <= 0:
+        return 0.0
+    alone = curve.work_all.point if isinstance(curve.work_all, Estimate) else 0.0
+    return max(0.0, min(1.0, 1 - alone / response))
+
+
+def _statement(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    rate = numbers.with_unit(saturation.capacity, "1/s")
+    if saturation.knee is None:
+        return f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones wait"
+    return f"Throughput stops at {rate} from {saturation.knee:.2g} users on; further users only wait"
+
+
+def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
+    saturation, top = capacity.saturation, capacity.top
+    first = next((s for s in curve.steps if s.load >= saturation.plateau_from), top)
+    before, after = weigh.short(first.response.mean), weigh.short(top.response.mean)
+    if first is top:
+        return f"At {top.load:g} users {waiting:.0%} of the response time is waiting."
+    return (
+        f"From {first.load:g} to {top.load:g} users throughput stays at "
+        f"{numbers.with_unit(saturation.capacity, '1/s')} while the mean response time goes "
+        f"from {before} to {after}."
+    )
+
+
+def _beyond(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    if saturation.knee is None or saturation.beyond_knee is None:
+        return "the knee is not known: no level of one user, and no CPU time of a request"
+    kind = "" if capacity.alone_is_measured else "at least "
+    return (
+        f"the last level lies {saturation.beyond_knee:.1f} times beyond the knee of {kind}"
+        f"{saturation.knee:.2g} users (limit {BEYOND_KNEE})"
+    )
+
+
+def _advice(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    knee = saturation.knee if saturation.knee is not None else saturation.plateau_from
+    rate = numbers.with_unit(saturation.capacity, "1/s")
+    return f"Keep at most {max(1, round(knee))} requests in flight and refuse the rest early: {rate} stays."
+
+
+def _confirm(capacity: Capacity) -> str:
+    knee = max(1, round(capacity.saturation.knee or capacity.saturation.plateau_from))
+    return (
+        f"users {max(1, knee // 2)}, {knee} and {2 * knee}: throughput equal beyond the knee, R = N / X - Z"
+    )
+
+
+def _silence(facts: Facts, curve: Curve, capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    if saturation.verdict == "underdriven":
+        target = 2 * capacity.top.load
+        if saturation.knee is not None:
+            target = max(target, BEYOND_KNEE * saturation.knee)
+        return f"underdriven on {curve.label}: {saturation.reason}; go on to {target:.0f} users"
+    rivals: list[Counter] = [weigh.generator_rival(capacity.top)]
+    if any(r.ruled_out is False for r in rivals):
+        return f"on {curve.label} the generator was the limit ({rivals[0].text})"
+    return f"on {curve.label}: {_slope(curve, capacity).evidence.text}"
