@@ -71,38 +71,72 @@ class IntervalCounts:
 
         A censored observation younger than `value` may end on either side: it is left out.
         """
-        old = self.censored_age >= value
-        known = self.observed_per_interval()
-        late = np.bincount(
-            self.censored_interval[old], weights=self.censored_count[old], minlength=self.intervals
-        )
-        return np.asarray(known + late, dtype=np.float64)
+        return self.observed_per_interval() + self._outlasting(value)
 
     def above_per_interval(self, value: float) -> Floats:
         """Observations known to exceed `value`, shape (intervals,)."""
-        over = self.upper > value
-        old = self.censored_age >= value
-        above = np.bincount(self.interval[over], weights=self.count[over], minlength=self.intervals)
-        late = np.bincount(
-            self.censored_interval[old], weights=self.censored_count[old], minlength=self.intervals
-        )
-        return np.asarray(above + late, dtype=np.float64)
+        return self._finished_above(value) + self._outlasting(value)
 
-    def distribution(self) -> tuple[Floats, Floats, Floats]:
-        """Return lower edges, upper edges and the share known to be at most the upper edge.
+    def excess_per_interval(self, value: float) -> tuple[float, Floats]:
+        """Return the share above `value`, and what each interval has above beyond that share of its own.
+
+        Args:
+            value: Seconds.
 
         Returns:
-            Three arrays of shape (distinct values,), values ascending. The last share is below 1 when
-            censored observations are known to lie beyond the largest finished one.
+            The product-limit share above `value`, and an array of shape (intervals,) that sums to about zero.
+            A censored observation younger than `value` counts as likely to come above as those that lasted
+            as long.
+
+        Source: E. L. Kaplan and P. Meier, J. Amer. Stat. Assoc. 53, 1958.
+        """
+        _, upper, at_most = self.distribution()
+        share = _above(upper, at_most, value)
+        all_seen = self.observed_per_interval() + _summed(
+            self.censored_interval, self.censored_count.astype(np.float64), self.intervals
+        )
+        young = self.censored_age < value
+        ages = self.censored_age[young]
+        lasted = np.array([_above(upper, at_most, float(age)) for age in np.unique(ages)])
+        chance = share / np.maximum(lasted, share) if share > 0 else np.zeros_like(lasted)
+        likely = np.asarray(
+            chance[np.searchsorted(np.unique(ages), ages)] * self.censored_count[young], np.float64
+        )
+        coming = _summed(self.censored_interval[young], likely, self.intervals)
+        return share, self.above_per_interval(value) + coming - share * all_seen
+
+    def _finished_above(self, value: float) -> Floats:
+        over = self.upper > value
+        return _summed(self.interval[over], self.count[over].astype(np.float64), self.intervals)
+
+    def _outlasting(self, value: float) -> Floats:
+        old = self.censored_age >= value
+        weights = self.censored_count[old].astype(np.float64)
+        return _summed(self.censored_interval[old], weights, self.intervals)
+
+    def distribution(self) -> tuple[Floats, Floats, Floats]:
+        """Return lower edges, upper edges and the share that is at most the upper edge.
+
+        Returns:
+            Three arrays of shape (distinct values,), values ascending. A censored observation is at risk of
+            ending until its age; the last share is below 1 when some are known to lie beyond the largest
+            finished one. Without censored observations it is the empirical distribution.
+
+        Source: Kaplan and Meier 1958.
         """
         upper, place = np.unique(self.upper, return_inverse=True)
         counts = np.bincount(place, weights=self.count, minlength=upper.size)
         lower = np.full(upper.size, np.inf)
         np.minimum.at(lower, place, self.lower)
-        at_most = np.cumsum(counts)
-        ages = np.sort(np.repeat(self.censored_age, self.censored_count))
-        older = ages.size - np.searchsorted(ages, upper, side="left")
-        return lower, upper, at_most / (self.observed + older)
+        ended_before = np.concatenate([[0.0], np.cumsum(counts)[:-1]])
+        order = np.argsort(self.censored_age)
+        ages = self.censored_age[order]
+        gone = np.concatenate([[0.0], np.cumsum(self.censored_count[order])])
+        left = gone[np.searchsorted(ages, upper, side="left")]
+        at_risk = self.observed + self.censored - ended_before - left
+        if self.censored == 0:  # exact, without the rounding of a long product
+            return lower, upper, np.cumsum(counts) / max(1, self.observed)
+        return lower, upper, 1 - np.cumprod(1 - counts / at_risk)
 
     def select(self, keep: Sequence[int]) -> IntervalCounts:
         """Only the intervals numbered in `keep`, renumbered from 0 in that order."""
@@ -181,6 +215,15 @@ def pooled(parts: Sequence[IntervalCounts]) -> IntervalCounts:
         np.concatenate([part.censored_age for part in parts]),
         np.concatenate([part.censored_count for part in parts]),
     )
+
+
+def _summed(interval: Ints, weights: Floats, intervals: int) -> Floats:
+    return np.bincount(interval, weights=weights, minlength=intervals).astype(np.float64)
+
+
+def _above(upper: Floats, at_most: Floats, value: float) -> float:
+    place = int(np.searchsorted(upper, value, side="right"))
+    return 1.0 if place == 0 else float(1 - at_most[place - 1])
 
 
 def _flat(parts: Iterable[tuple[int, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:

@@ -10,17 +10,21 @@ R. Jones, ISMM 2013.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats as distributions
 
+from loadlens.stats.counts import IntervalCounts, pooled
 from loadlens.stats.interval import Floats, Insufficient, Interval
+from loadlens.stats.within import is_firm, quantile
 
 T_METHOD = "t on log of trials"
 T_SHARE_METHOD = "t on logit of trials"
 SIGNED_RANK_METHOD = "Hodges-Lehmann on log of trials, exact signed rank"
+T_LEVEL_METHOD = "t on trials"
+JACKKNIFE_METHOD = "quantile of all trials, jackknife over trials"
 ONE_TRIAL = "within one trial"
 FEWEST_TRIALS = 3  # two trials give a half-width of 9 standard deviations
 FEWEST_FOR_RANKS = 6  # below, no 95 % signed-rank interval exists
@@ -56,6 +60,67 @@ def over_trials(values: Floats, *, confidence: float = 0.95) -> Interval | Insuf
     if logs.size >= RANKS_FROM and outliers(values).size:
         return by_signed_ranks(values, confidence=confidence)
     return _t_interval(logs, np.exp, T_METHOD, confidence)
+
+
+def level_over_trials(values: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
+    """Return the mean level of a case when figures may be zero, such as cores waited for.
+
+    Args:
+        values: One figure a trial, shape (trials,); at least 3.
+        confidence: Of the interval.
+
+    Returns:
+        Student's t on the figures as they are.
+    """
+    figures = np.asarray(values, dtype=np.float64)
+    if figures.size < FEWEST_TRIALS:
+        return _too_few(figures.size)
+    return _t_interval(figures, np.asarray, T_LEVEL_METHOD, confidence)
+
+
+def quantile_over_trials(
+    trials: Sequence[IntervalCounts], p: float, *, confidence: float = 0.95
+) -> Interval | Insufficient:
+    """Return the p-quantile of a case.
+
+    Args:
+        trials: Counts of each trial, at least 3.
+        p: Level, between 0 and 1.
+        confidence: Of the interval.
+
+    Returns:
+        t on the logs of the trials' own quantiles when each is firm (20 independent observations above it).
+        Else the quantile of all trials together, whose point is less biased, with the interval of its
+        leave-one-trial-out values. `independent` adds up over trials.
+
+    Source: J. W. Tukey 1958 (jackknife).
+    """
+    if len(trials) < FEWEST_TRIALS:
+        return _too_few(len(trials))
+    each = [quantile(counts, p) for counts in trials]
+    known = [found for found in each if isinstance(found, Interval)]
+    independent = sum(found.independent for found in known)
+    if len(known) == len(each) and all(is_firm(found, p) for found in known):
+        found = over_trials(np.array([k.point for k in known]), confidence=confidence)
+        return replace(found, independent=independent) if isinstance(found, Interval) else found
+    together = quantile(pooled(trials), p)
+    if isinstance(together, Insufficient):
+        return together
+    left_out = [quantile(pooled([*trials[:i], *trials[i + 1 :]]), p) for i in range(len(trials))]
+    points = [found.point for found in left_out if isinstance(found, Interval)]
+    if len(points) < len(trials):
+        return Insufficient(f"without one of {len(trials)} trials too few requests lie above it")
+    m, whole = len(trials), float(np.log(together.point))
+    pseudo = m * whole - (m - 1) * np.log(np.array(points))
+    half = float(distributions.t.ppf(0.5 + confidence / 2, m - 1) * pseudo.std(ddof=1) / m**0.5)
+    return Interval(
+        together.point,
+        together.point * float(np.exp(-half)),
+        together.point * float(np.exp(half)),
+        together.independent,
+        JACKKNIFE_METHOD,
+        confidence,
+    )
 
 
 def share_over_trials(

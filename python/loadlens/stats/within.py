@@ -23,8 +23,9 @@ from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
 METHOD = "interval-exceedance HAC, within one trial"
 MEAN_METHOD = "ratio of interval sums, HAC, within one trial"
 SHARE_METHOD = "interval-clustered HAC, within one trial"
-NEEDED_ABOVE = 20.0  # independent observations above a tail quantile, below which its point is biased low
-NEEDED_FOR_MEDIAN = 6.0  # the fewest with a two-sided 95 % interval for p50 (2 * 0.5^6 < 0.05 <= 2 * 0.5^5)
+FIRM_ABOVE = (
+    20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
+)
 FEWEST_INTERVALS = 8  # fewer give no variance worth the name
 
 
@@ -63,7 +64,6 @@ def quantile(
     p: float,
     *,
     confidence: float = 0.95,
-    needed_above: float | None = None,
 ) -> Interval | Insufficient:
     """Return the p-quantile of a trial with its interval.
 
@@ -71,29 +71,28 @@ def quantile(
         counts: The trial's counts by interval; at least 8 intervals.
         p: Level, between 0 and 1.
         confidence: Of the interval.
-        needed_above: Independent observations that must lie above it; by default 20 for tails and 6 in all
-            for the median.
 
     Returns:
-        The middle of the bucket that holds the inverse of the empirical distribution, and ends that include
-        their whole buckets. Open above when the evidence cannot place the end. `independent` is
-        p (1 - p) / se^2. Insufficient when too few observations lie above, or when the quantile lies among
-        requests that never finished (the reason then carries the lower bound).
+        The middle of the bucket that holds the inverse of the distribution, and ends that include their
+        whole buckets. Open above when the evidence cannot place the end. `independent` is p (1 - p) / se^2;
+        below 20 / (1 - p) the quantile is not firm. Insufficient with fewer observations than a two-sided
+        interval of independent ones needs, or when the quantile lies among requests that never finished
+        (the reason then carries the lower bound).
     """
     if not 0 < p < 1:
         raise ValueError(f"a quantile lies between 0 and 1, got {p:g}")
     seen = counts.observed + counts.censored
     if counts.observed == 0:
         return Insufficient("nothing finished" if seen else "nothing was sent")
+    fewest = fewest_for_two_sided(p, confidence=confidence)
+    if seen < fewest:
+        return Insufficient(f"{seen} requests, needs {fewest}")
     lower, upper, share = counts.distribution()
-    if share[-1] < p:
+    if share[-1] < p - 1e-12:
         return Insufficient(f"above {_seconds(upper[-1])}: it lies among requests that never finished")
     place = int(np.searchsorted(share, p - 1e-12))
     value = float(upper[place])
     spread = _exceedance_spread(counts, value, p)
-    independent = p * (1 - p) / spread.standard_error**2
-    if (lack := _lack(independent, p, needed_above)) is not None:
-        return lack
     half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
     low_at = int(np.searchsorted(share, p - half)) if p - half > 0 else 0
     high_at = int(np.searchsorted(share, p + half)) if p + half < share[-1] else None
@@ -101,34 +100,26 @@ def quantile(
         point=float(lower[place] + upper[place]) / 2,
         low=float(lower[low_at]) if p - half > 0 else None,
         high=None if high_at is None else float(upper[min(high_at, upper.size - 1)]),
-        independent=independent,
+        independent=p * (1 - p) / spread.standard_error**2,
         method=METHOD,
         confidence=confidence,
     )
 
 
+def is_firm(interval: Interval, p: float) -> bool:
+    """Whether at least 20 independent observations lie above the p-quantile."""
+    return interval.independent * (1 - p) >= FIRM_ABOVE
+
+
 def _exceedance_spread(counts: IntervalCounts, value: float, p: float) -> Spread:
-    known = counts.known_per_interval(value)
-    total = float(known.sum())
+    total = float(counts.observed + counts.censored)
     binomial = math.sqrt(p * (1 - p) / total)
-    busy = known > 0
-    if int(busy.sum()) < FEWEST_INTERVALS:
+    if counts.intervals < FEWEST_INTERVALS:
         return Spread(binomial, 2.0)
-    spread = long_run_spread(counts.above_per_interval(value) - (1 - p) * known, total)
+    _, excess = counts.excess_per_interval(value)
+    spread = long_run_spread(excess, total)
     # A share cannot be known better than from independent draws; less variance is luck of a short series.
     return Spread(max(spread.standard_error, binomial), spread.freedom)
-
-
-def _lack(independent: float, p: float, needed_above: float | None) -> Insufficient | None:
-    if p <= 0.5 and needed_above is None:
-        if independent >= NEEDED_FOR_MEDIAN:
-            return None
-        return Insufficient(f"{independent:.1f} independent requests, needs {NEEDED_FOR_MEDIAN:.0f}")
-    needed = NEEDED_ABOVE if needed_above is None else needed_above
-    above = independent * (1 - p)
-    if above >= needed:
-        return None
-    return Insufficient(f"{above:.1f} independent requests above it, needs {needed:.0f}")
 
 
 def quantile_by_ranks(values: Floats, p: float, *, confidence: float = 0.95) -> Interval:

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats as distributions
 
+from loadlens.stats.counts import counts_from_values
 from loadlens.stats.interval import Insufficient, Interval
-from loadlens.stats.trials import by_signed_ranks, outliers, over_trials, share_over_trials, variation
+from loadlens.stats.trials import (
+    by_signed_ranks,
+    level_over_trials,
+    outliers,
+    over_trials,
+    quantile_over_trials,
+    share_over_trials,
+    variation,
+)
 
 
 def interval(found: Interval | Insufficient) -> Interval:
@@ -97,3 +106,23 @@ def test_variation_between_trials_is_told_from_variation_within() -> None:
     assert not isinstance(found, Insufficient)
     assert found.between == pytest.approx(0.05, rel=0.1)
     assert found.remedy == "more trials"
+
+
+def test_levels_that_may_be_zero_use_students_t_as_they_are() -> None:
+    found = interval(level_over_trials(np.array([0.0, 0.1, 0.2])))
+
+    assert found.point == pytest.approx(0.1)
+    assert found.high == pytest.approx(0.1 + distributions.t.ppf(0.975, 2) * 0.1 / 3**0.5)
+
+
+@pytest.mark.parametrize(("requests", "method"), [(8000, "t on log"), (500, "jackknife")])
+def test_a_tail_that_no_trial_shows_firmly_is_taken_from_all_trials(requests: int, method: str) -> None:
+    random = np.random.default_rng(8)
+    trials = [
+        counts_from_values(40, np.arange(requests) % 40, random.exponential(1.0, requests)) for _ in range(5)
+    ]
+
+    found = interval(quantile_over_trials(trials, 0.99))
+
+    assert method in found.method
+    assert found.covers(-np.log(0.01))  # exponential of mean 1

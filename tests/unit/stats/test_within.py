@@ -17,6 +17,7 @@ from loadlens.stats.counts import (
 from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.within import (
     fewest_for_two_sided,
+    is_firm,
     is_on_a_boundary,
     mean,
     quantile,
@@ -43,7 +44,7 @@ def coverage(p: float, *, rate_per_s: float, replications: int, independent: boo
         if independent:
             found = quantile_by_ranks(response, p)
         else:
-            found = interval(quantile(by_second(done, response, 600), p, needed_above=1))
+            found = interval(quantile(by_second(done, response, 600), p))
         hits += found.covers(truth)
     return hits / replications
 
@@ -62,22 +63,29 @@ def test_the_point_is_the_inverse_of_the_empirical_distribution() -> None:
     values = np.arange(1, 1001) / 1000.0
     counts = counts_from_values(10, np.arange(1000) % 10, values)
 
-    assert interval(quantile(counts, 0.9, needed_above=1)).point == pytest.approx(0.900)
+    assert interval(quantile(counts, 0.9)).point == pytest.approx(0.900)
 
 
-def test_a_tail_without_twenty_independent_requests_above_it_is_refused_with_the_count() -> None:
+def test_a_tail_with_too_few_requests_for_two_sides_is_refused_with_the_count() -> None:
+    counts = counts_from_values(10, np.arange(367) % 10, np.linspace(0.1, 0.2, 367))
+
+    assert quantile(counts, 0.99) == Insufficient("367 requests, needs 368")  # 0.99^368 < 0.025 (Le Boudec)
+
+
+def test_a_tail_with_ten_independent_requests_above_it_is_not_firm() -> None:
     counts = counts_from_values(10, np.arange(1000) % 10, np.linspace(0.1, 0.2, 1000))  # 10 above, 1 each
 
-    found = quantile(counts, 0.99)
+    found = interval(quantile(counts, 0.99))
 
-    assert isinstance(found, Insufficient)
-    assert found.reason == "10.0 independent requests above it, needs 20"
+    assert found.independent * 0.01 == pytest.approx(10.0)
+    assert not is_firm(found, 0.99)
 
 
 def test_an_end_that_the_evidence_cannot_place_is_open() -> None:
-    counts = counts_from_values(10, np.arange(100) % 10, np.linspace(0.1, 0.2, 100))
+    bursts = np.where(np.arange(400) // 40 == 9, 1.0, 0.1) + np.linspace(0, 0.01, 400)  # one interval is slow
+    counts = counts_from_values(10, np.arange(400) // 40, bursts)
 
-    assert interval(quantile(counts, 0.99, needed_above=0)).high is None
+    assert interval(quantile(counts, 0.95)).high is None
 
 
 def test_a_censored_request_counts_above_only_what_it_is_known_to_have_outlasted() -> None:
@@ -88,6 +96,17 @@ def test_a_censored_request_counts_above_only_what_it_is_known_to_have_outlasted
     assert counts.known_per_interval(0.4).sum() == 10
     assert counts.above_per_interval(0.35).sum() == 7  # 0.4 .. 0.9 and the unfinished one
     assert counts.known_per_interval(0.8).sum() == 9  # may have ended before or after 0.8 s
+
+
+def test_the_share_beyond_censored_ages_is_that_of_kaplan_and_meier() -> None:
+    # Finished at 1, 3, 4; unfinished at 2: S = 3/4 after 1, then 1/2 of it after 3, then 0 (by hand)
+    ones = np.ones(3, dtype=np.int64)
+    counts = IntervalCounts(
+        1, np.zeros(3, dtype=np.int64), np.array([1.0, 3.0, 4.0]), np.array([1.0, 3.0, 4.0]), ones,
+        np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64),
+    )  # fmt: skip
+
+    assert counts.distribution()[2] == pytest.approx([1 / 4, 5 / 8, 1.0])
 
 
 def test_dropping_time_outs_understates_the_tail_and_counting_them_does_not() -> None:
