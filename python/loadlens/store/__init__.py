@@ -6,7 +6,7 @@ The layout is docs/reference/record.md.
 
 from loadlens.store.histograms import IntervalHistogram
 from loadlens.store.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION
-from loadlens.store.reading import RunRecord, TrialRecord, latest_run, open_run
+from loadlens.store.reading import RunRecord, TrialRecord, is_record, latest_run, open_run, open_trial
 from loadlens.store.writing import (
     RunWriter,
     TrialEnd,
@@ -15,6 +15,7 @@ from loadlens.store.writing import (
     differences,
     new_run_path,
     resume_run,
+    write_report,
 )
 
 __all__ = [
@@ -29,8 +30,11 @@ __all__ = [
     "TrialWriter",
     "create_run",
     "differences",
+    "is_record",
     "latest_run",
     "new_run_path",
     "open_run",
+    "open_trial",
     "resume_run",
+    "write_report",
 ]

@@ -365,6 +365,11 @@ def _unsealed(folder: Path) -> dict[str, Any]:
     return known
 
 
+def is_record(path: Path) -> bool:
+    """Whether a folder holds a record."""
+    return any((path / name).is_file() for name in (layout.EFFECTIVE, layout.EVENTS))
+
+
 def open_run(path: Path | str) -> RunRecord:
     """Open a record directory for reading; it may still be growing.
 
@@ -374,13 +379,22 @@ def open_run(path: Path | str) -> RunRecord:
     folder = Path(path).absolute()
     if not folder.is_dir():
         raise RecordError("there is no record", where=str(folder), hint="look under runs/")
-    if not any((folder / name).exists() for name in (layout.EFFECTIVE, layout.EVENTS)):
+    if not is_record(folder):
         raise RecordError(
             f"not a record: neither {layout.EFFECTIVE} nor {layout.EVENTS} is in it",
             where=str(folder),
             hint="give the folder that loadlens run names at its end, such as runs/register-2c90",
         )
     return RunRecord(folder)
+
+
+def open_trial(folder: Path) -> TrialRecord:
+    """One sealed trial by itself.
+
+    Raises:
+        RecordError: It is not sealed, damaged, or newer than this Loadlens reads.
+    """
+    return TrialRecord(folder, _read_header(folder / layout.TRIAL), sealed=True)
 
 
 def latest_run(runs: Path, study_name: str) -> Path | None:

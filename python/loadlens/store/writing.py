@@ -69,6 +69,14 @@ class TrialWriter:
         }
         files.write_whole(self.live / layout.START, files.as_json(content).encode())
 
+    def keep_logs(self, folder: Path) -> None:
+        """Copy what services that outlive this trial have written so far."""
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            kept = self.logs / path.relative_to(folder)
+            with files.touching("write", kept):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, kept)
+
     def seal(self, end: TrialEnd) -> None:
         """Turn the live files into the lasting ones; trial.json, written last, makes the trial count.
 
@@ -148,10 +156,12 @@ class RunWriter:
         }
         return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
 
-    def write_report(self, name: str, content: str) -> Path:
-        """Put a rendered report beside the trials; `name` is report.html or report.md."""
-        path = self.path / name
-        files.write_whole(path, content.encode())
+    def shared_logs(self) -> Path:
+        """A new folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
+        shelf = self.path / layout.LOGS
+        taken = len(list(shelf.iterdir())) if shelf.is_dir() else 0
+        path = shelf / f"testbed-{taken + 1}"
+        files.make_folder(path)
         return path
 
     def close(self) -> None:
@@ -163,6 +173,13 @@ class RunWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def write_report(run: Path, name: str, content: str) -> Path:
+    """Put a rendered report into a record; `name` is REPORT_HTML or REPORT_MARKDOWN."""
+    path = run / name
+    files.write_whole(path, content.encode())
+    return path
 
 
 def new_run_path(runs: Path, study_name: str) -> Path:

@@ -1,0 +1,179 @@
+"""`loadlens run STUDY`: a whole experiment: services up, cases, trials, record, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loadlens.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from loadlens.model.report import Report
+    from loadlens.model.study import Study
+    from loadlens.model.topology import Scalar
+    from loadlens.run.progress import Progress
+
+RUNS = Path("runs")
+STUDY_FILE = "study.yaml"
+
+
+def run(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="A study file, or a folder that holds a study.yaml.")
+    ],
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Run the study's quick profile; the report lists what it leaves out."),
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the trials that are not complete, in --out or in the last run of the study. "
+            "Example: --resume --out runs/register-2c90",
+        ),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Give a param another value; may be repeated. Example: --set hash=threads",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR. Default: runs/STUDY-xxxx."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Start without asking, whatever the check says.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Run a study and leave its record and report.
+
+    Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
+    """
+    from loadlens import store
+    from loadlens.render.terminal import print_report
+    from loadlens.run.interrupts import Stopped
+
+    planned = planned_study(study, quick=quick, settings=settings or [])
+    record = _record_folder(planned, out, resume=resume)
+    if not yes:
+        _confirm(planned)
+    try:
+        path = _run(planned, record, resume=resume, quiet=quiet)
+    except Stopped as stopped:
+        if store.is_record(record):
+            sys.stderr.write(
+                f"loadlens: stopped; go on with: {_resume_command(study, record, quick, settings)}\n"
+            )
+        sys.exit(int(stopped.code))
+    report, files = write_report(path)
+    print_report(report, files=files)
+    sys.exit(int(_exit_code(path, report)))
+
+
+def planned_study(file: Path, *, quick: bool, settings: list[str]) -> Study:
+    """The study of a file or folder, as planned with these settings."""
+    from loadlens import define, design
+
+    path = file / STUDY_FILE if file.is_dir() else file
+    return design.plan(define.read(path), overrides=_overrides(settings), quick=quick)
+
+
+def write_report(path: Path) -> tuple[Report, tuple[Path, ...]]:
+    """Analyse a record and put its report beside the trials, for a browser and as text."""
+    from loadlens import analyse, store
+    from loadlens.render import html, markdown
+
+    record = store.open_run(path)
+    report = analyse.report(record)
+    return report, (
+        store.write_report(path, store.REPORT_HTML, html.page(report)),
+        store.write_report(path, store.REPORT_MARKDOWN, markdown.page(report)),
+    )
+
+
+def _overrides(settings: list[str]) -> dict[str, Scalar]:
+    found: dict[str, Scalar] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"not a setting: {text!r}", where="--set", hint="--set users=20")
+        found[name] = _scalar(value)
+    return found
+
+
+def _scalar(text: str) -> Scalar:
+    """A value as the study file would read it."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
+    from loadlens import store
+
+    if out is not None:
+        return out
+    if not resume:
+        return store.new_run_path(RUNS, study.name)
+    found = store.latest_run(RUNS, study.name)
+    if found is None:
+        raise UsageError(
+            f"there is no run of {study.name} to go on with under {RUNS}/",
+            where="--resume",
+            hint="start without --resume, or name the record with --out",
+        )
+    return found
+
+
+def _confirm(study: Study) -> None:
+    """Show the faults of the design; on a terminal ask whether to go on with them."""
+    from loadlens import lint
+
+    faults = lint.faults(study, cores=len(os.sched_getaffinity(0)))
+    for fault in faults:
+        sys.stderr.write(f"loadlens: {fault}\n")
+    if faults and sys.stdin.isatty() and not typer.confirm("run it all the same?", default=True, err=True):
+        raise typer.Abort
+
+
+def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
+    from loadlens.run.study import run_study
+
+    return run_study(study, record, resume=resume, progress=_progress(quiet))
+
+
+def _progress(quiet: bool) -> Progress:
+    from loadlens.run.progress import PlainPrinter, Silent
+
+    return Silent() if quiet else PlainPrinter()
+
+
+def _resume_command(study: Path, record: Path, quick: bool, settings: list[str] | None) -> str:
+    import shlex
+
+    parts = ["loadlens", "run", str(study), *(["--quick"] if quick else [])]
+    parts += [part for text in settings or [] for part in ("--set", text)]
+    return shlex.join([*parts, "--resume", "--out", str(record)])
+
+
+def _exit_code(path: Path, report: Report) -> ExitCode:
+    """Missed objectives first; then trials that could not be made valid."""
+    from loadlens import store
+
+    if any(row.state == "bad" for row in report.objectives):
+        return ExitCode.OBJECTIVE
+    return ExitCode.OK if store.open_run(path).is_complete else ExitCode.INVALID

@@ -1,0 +1,241 @@
+"""One trial of a study from its services to its seal.
+
+The order is the design of the measurement: services up and ready, data put back and verified, the books read
+while nothing is asked of the service, load, drain, the books read again, services down, seal. Whatever goes
+wrong on the way, the trial is sealed with the reason and nothing stays up that should not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadlens import monitors
+from loadlens.engine import Progress as EngineProgress
+from loadlens.engine import Result
+from loadlens.errors import EngineError, TestbedError
+from loadlens.model.study import PlannedTrial
+from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Plan
+from loadlens.run import environment, gates, planning, watching
+from loadlens.run.bench import Bench
+from loadlens.run.interrupts import Interrupts, Stopped
+from loadlens.run.progress import Load, Progress, Step, Stopping, Warned
+from loadlens.run.trial import run_trial
+from loadlens.store import RunWriter, TrialEnd, TrialWriter
+from loadlens.testbed import Testbed
+
+CHECK_EVERY_S = 0.5  # how often the services are looked at while the load runs
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a trial needs from the run that it belongs to."""
+
+    writer: RunWriter
+    bench: Bench
+    interrupts: Interrupts
+    progress: Progress
+    environment: Mapping[str, Any]  # of the run's start
+
+
+@dataclass(slots=True)
+class Conducted:
+    """What came of a trial; grows while it goes."""
+
+    trial: TrialWriter
+    began_unix_ns: int
+    status: TrialStatus = TrialStatus.COMPLETE
+    reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    engine: Result | None = None
+    plan: Plan | None = None
+    services: tuple[dict[str, Any], ...] = ()
+    idle: dict[str, Any] = field(default_factory=dict)
+    came_up: bool = False
+    fault: TestbedError | None = None  # why it did not
+
+    def is_not_complete(self, status: TrialStatus, reason: str) -> None:
+        """Note why the trial does not count; the first status stays."""
+        if self.status is TrialStatus.COMPLETE:
+            self.status = status
+        self.reasons.append(reason)
+
+
+def conduct(planned: PlannedTrial, around: Around, *, previous_cut_ns: int, reset_due: bool) -> Conducted:
+    """Run one trial and seal it.
+
+    Args:
+        planned: What to run.
+        previous_cut_ns: How long the last trial of the case took to settle; for an automatic warm-up.
+        reset_due: Whether the data are to be put back before it.
+
+    Raises:
+        RecordError: The record cannot be written.
+    """
+    trial = around.writer.trial(planned)
+    done = Conducted(trial, time.time_ns())
+    name = {"case": planned.case.slug, "trial": trial.path.name}
+    around.writer.event("trial_started", **name, position=planned.position)
+    try:
+        testbed = _bring_up(planned, around, done, reset_due=reset_due)
+        _under_load(testbed, planned, around, done, previous_cut_ns)
+    except Stopped:
+        done.is_not_complete(TrialStatus.ABORTED, "ended on request before its load was over")
+    except TestbedError as fault:
+        done.fault = fault
+        done.is_not_complete(TrialStatus.INVALID, _one_line(fault))
+    except EngineError as fault:
+        done.is_not_complete(TrialStatus.INVALID, _one_line(fault))
+    finally:
+        _note(around, "ending services")
+        broken = done.status is not TrialStatus.COMPLETE
+        if (shared := around.bench.shared_logs()) is not None:
+            trial.keep_logs(shared)
+        leaks = around.bench.done_with(planned, broken=broken)
+    _seal(planned, around, done, leaks)
+    around.writer.event("trial_sealed", **name, status=done.status, reasons=done.reasons, leaks=list(leaks))
+    return done
+
+
+def _bring_up(planned: PlannedTrial, around: Around, done: Conducted, *, reset_due: bool) -> Testbed:
+    """Services up, data back."""
+    with around.interrupts.allowed():
+        _note(around, "starting services")
+        testbed = around.bench.ready_for(planned, done.trial.logs)
+        done.came_up = True
+        done.services = tuple(
+            {
+                "service": p.service,
+                "replica": p.replica,
+                "pid": p.pid,
+                "ports": dict(p.ports),
+                "command": list(p.command),
+            }
+            for p in testbed.processes()
+        )
+        if planned.case.reset is not None and reset_due:
+            _note(around, "putting data back")
+            try:
+                testbed.reset(planned.case.reset)
+            except TestbedError as fault:
+                raise TestbedError(
+                    f"the data were not put back: {fault.message}", where=fault.where
+                ) from fault
+    return testbed
+
+
+def _under_load(
+    testbed: Testbed, planned: PlannedTrial, around: Around, done: Conducted, previous_cut_ns: int
+) -> None:
+    """Books, load, drain, books."""
+    plan = planning.plan_of(planned, testbed.target(planned.case.entry), previous_cut_ns=previous_cut_ns)
+    done.plan = plan
+    done.trial.write_plan(plan.to_json())
+    spec = watching.spec_of(testbed, planned.case, marker=around.writer.id)
+    before = time.monotonic_ns()
+    with monitors.start(spec, done.trial.readings) as monitor:
+        ready = time.monotonic_ns()
+        around.interrupts.check()
+        watch = _ServiceWatch(testbed)
+        result = run_trial(
+            plan,
+            record_dir=done.trial.live,
+            on_progress=lambda progress: _show(progress, around),
+            stop=around.interrupts.event,
+            on_started=lambda mono, unix: done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
+            watch=watch,
+        )
+        drained = time.monotonic_ns()
+        done.engine = result
+        if watch.fault is None:
+            watch()  # a service may have ended with the last request
+        hole = None if monitor.is_running() else "the monitors ended before the load did"
+        said = monitor.stop()
+    for words in (hole, said):
+        if words:
+            done.notes.append(words)
+            around.progress.tell(Warned(words))
+    begin = result["t0_monotonic_ns"]
+    done.idle = {
+        "before_ns": [before - begin, ready - begin],  # the first readings fell between these
+        "after_ns": [drained - begin, time.monotonic_ns() - begin],  # and the last ones between these
+        "readiness_requests": testbed.readiness_requests,
+    }
+    _judge(result, watch, done)
+
+
+def _show(progress: EngineProgress, around: Around) -> None:
+    if around.interrupts.is_news():
+        around.progress.tell(Stopping())
+    around.progress.tell(Load(progress))
+
+
+def _judge(result: Result, watch: _ServiceWatch, done: Conducted) -> None:
+    """Gates that only the one who ran the trial can see."""
+    if watch.fault is not None:
+        done.is_not_complete(TrialStatus.INVALID, _one_line(watch.fault))
+    status, reasons = gates.verdict(result)
+    if status is TrialStatus.ABORTED and watch.fault is not None:
+        return  # it ended early because the service did
+    for reason in reasons:
+        done.is_not_complete(status, reason)
+
+
+class _ServiceWatch:
+    """Looks at the services now and then; true once one has ended."""
+
+    def __init__(self, testbed: Testbed) -> None:
+        self._testbed = testbed
+        self._next = 0.0
+        self.fault: TestbedError | None = None
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if self.fault is None and now >= self._next:
+            self._next = now + CHECK_EVERY_S
+            try:
+                self._testbed.check()
+            except TestbedError as fault:
+                self.fault = fault
+        return self.fault is not None
+
+
+def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[str, ...]) -> None:
+    _note(around, "sealing")
+    result = done.engine
+    done.trial.seal(
+        TrialEnd(
+            done.status,
+            tuple(done.reasons),
+            engine=result,
+            t0_unix_ns=None if result is None else result["t0_unix_ns"],
+            t0_monotonic_ns=None if result is None else result["t0_monotonic_ns"],
+            services=done.services,
+            placement={} if done.plan is None else planning.placement_of(done.plan, planned.case),
+            environment=_changes(around.environment),
+            idle=done.idle,
+            leaks=leaks,
+            notes=tuple(done.notes),
+            began_unix_ns=done.began_unix_ns,
+            ended_unix_ns=time.time_ns(),
+        )
+    )
+
+
+def _changes(before: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not as it was at the start of the run, of what may change."""
+    now = environment.changing()
+    was = {group: {name: before[group].get(name) for name in values} for group, values in now.items()}
+    return environment.differences(was, now)
+
+
+def _note(around: Around, words: str) -> None:
+    around.progress.tell(Step(words))
+
+
+def _one_line(fault: TestbedError | EngineError) -> str:
+    """What is wrong, without the log lines behind it: those are in the trial's logs."""
+    return fault.message.splitlines()[0].removesuffix("; its last lines:")

@@ -1,0 +1,42 @@
+"""Reasons why a trial must not count, as far as the one who ran it can see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loadlens.model.trial import TrialStatus
+
+OWN_LIMITS = {
+    "own_descriptors": "the generator ran out of file descriptors",
+    "own_ports": "the generator ran out of local ports",
+    "own_memory": "the generator ran out of memory",
+}
+
+
+def faults_of(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """Why the result of an engine must not be used, in words; empty when nothing stands against it."""
+    faults = [
+        f"the law of counting is broken in stream {stream['name']}: {stream['law']}"
+        for stream in result["streams"]
+        if not stream["law_holds"]
+    ]
+    for stream in result["streams"]:
+        for kind, words in OWN_LIMITS.items():
+            error = stream["errors"].get(kind)
+            if error is not None and error["count"]:
+                faults.append(f"{words} ({error['count']} requests of stream {stream['name']})")
+    if result["generator"]["verdict"] == "limit" and not faults:
+        said = "; ".join(result["generator"]["reasons"]) or "it gave no reason"
+        faults.append(f"the generator met a limit of its own: {said}")
+    return tuple(faults)
+
+
+def verdict(result: Mapping[str, Any]) -> tuple[TrialStatus, tuple[str, ...]]:
+    """What became of a trial whose engine came to a result, and why it is not complete."""
+    faults = faults_of(result)
+    if faults:
+        return TrialStatus.INVALID, faults
+    if result["status"] == "stopped":
+        return TrialStatus.ABORTED, tuple(result["reasons"]) or ("ended early on request",)
+    return TrialStatus.COMPLETE, ()

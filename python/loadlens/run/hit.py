@@ -1,0 +1,129 @@
+"""`hit`: a study of one case built in memory, on the same path as a study of many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadlens.engine import Progress, Result
+from loadlens.errors import ExitCode
+from loadlens.model.workload import Plan
+from loadlens.run import gates
+from loadlens.run.interrupts import Interrupts
+from loadlens.run.trial import run_trial
+
+if TYPE_CHECKING:
+    from loadlens.model.study import PlannedTrial, Study
+
+
+@dataclass(frozen=True, slots=True)
+class HitDone:
+    """What came of one load."""
+
+    result: Result
+    record: Path | None  # none: nothing was written
+    exit_code: ExitCode
+
+
+def run_hit(
+    plan: Plan, *, out: Path | None = None, on_progress: Callable[[Progress], None] | None = None
+) -> HitDone:
+    """Run one load; Ctrl-C ends it early and the results so far count.
+
+    Args:
+        plan: One stream named `load`.
+        out: A folder for the record that does not exist yet; none: nothing is written.
+        on_progress: Gets the engine's progress about ten times a second.
+
+    Raises:
+        PlanError, EngineError: The engine refuses the plan, or cannot carry it.
+        RecordError: `out` holds something, or cannot be written.
+    """
+    with Interrupts() as interrupts:
+        if out is None:
+            result = run_trial(plan, on_progress=on_progress, stop=interrupts.event)
+        else:
+            result = _run_recorded(plan, out, on_progress, interrupts)
+    if gates.faults_of(result):
+        code = ExitCode.INVALID
+    else:
+        code = interrupts.code or ExitCode.OK
+    return HitDone(result, out, code)
+
+
+def _run_recorded(
+    plan: Plan, out: Path, on_progress: Callable[[Progress], None] | None, interrupts: Interrupts
+) -> Result:
+    from loadlens import store
+    from loadlens.run import environment, planning
+
+    study, trial = _as_study(plan)
+    with store.create_run(out, study, (trial,), environment.of_machine()) as writer:
+        kept = writer.trial(trial)
+        kept.write_plan(plan.to_json())
+        writer.event("trial_started", case=trial.case.slug, trial=kept.path.name)
+        began = time.time_ns()
+        result = run_trial(
+            plan,
+            record_dir=kept.live,
+            on_progress=on_progress,
+            stop=interrupts.event,
+            on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
+        )
+        status, reasons = gates.verdict(result)
+        kept.seal(
+            store.TrialEnd(
+                status,
+                reasons,
+                engine=result,
+                t0_unix_ns=result["t0_unix_ns"],
+                t0_monotonic_ns=result["t0_monotonic_ns"],
+                placement=planning.placement_of(plan),
+                began_unix_ns=began,
+                ended_unix_ns=time.time_ns(),
+            )
+        )
+        writer.event("trial_sealed", case=trial.case.slug, trial=kept.path.name, status=status)
+    return result
+
+
+def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
+    """The plan as a study of one case with one trial."""
+    from loadlens.model.study import Case, PlannedTrial, Study
+    from loadlens.model.topology import Entry
+
+    stream = plan.streams[0]
+    case = Case(
+        name="hit",
+        slug="hit",
+        experiment="hit",
+        levels=(),
+        params=(),
+        services=(),
+        entry=Entry(url=f"http://{stream.target.authority}"),
+        scenarios=stream.scenarios,
+        workload=stream.workload,
+        connection=stream.connection,
+        timeout_ns=stream.timeout_ns,
+        warmup_ns=plan.warmup_ns,
+        duration_ns=plan.duration_ns,
+        probes=(),
+        fresh="trial",
+        reset=None,
+        trials=1,
+    )
+    step = stream.scenarios[0].steps[0]
+    study = Study(
+        name="hit",
+        question=f"How does {step.method} {step.path} of {stream.target.authority} answer under this load?",
+        folder=str(Path.cwd()),
+        text="",
+        params=(),
+        cases=(case,),
+        order_by="blocks",
+        seed=plan.seed,
+    )
+    return study, PlannedTrial(case, block=1, position=1, seed=plan.seed)

@@ -1,0 +1,111 @@
+"""From a planned trial to the engine's plan: streams, warm-up, threads, placement."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from loadlens.model.study import Case, PlannedTrial
+from loadlens.model.workload import Closed, Plan, Stream, Target
+
+SHORTEST_AUTO_WARMUP_NS = 5_000_000_000
+LONGEST_AUTO_WARMUP_NS = 60_000_000_000
+LOAD = "load"  # the name of the measured stream
+
+# One engine thread carries tens of thousands of requests a second; more of them
+# take cores from a service on the same machine.
+CORES_PER_THREAD = 4
+
+
+def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) -> Plan:
+    """The plan of one trial.
+
+    Args:
+        planned: The trial.
+        target: Where its entry is, now that the testbed is up.
+        previous_cut_ns: How long the last trial of this case took to settle.
+    """
+    case = planned.case
+    load = Stream(
+        name=LOAD,
+        role="load",
+        target=target,
+        scenarios=case.scenarios,
+        workload=case.workload,
+        connection=case.connection,
+        timeout_ns=case.timeout_ns,
+    )
+    probes = tuple(
+        Stream(
+            name=probe.name,
+            role="probe",
+            target=target,
+            scenarios=(probe.scenario,),
+            workload=probe.workload,
+            connection=probe.connection,
+            timeout_ns=probe.timeout_ns,
+        )
+        for probe in case.probes
+    )
+    return Plan(
+        seed=planned.seed,
+        streams=(load, *probes),
+        threads=_threads(case),
+        cpus=_generator_cpus(case),
+        warmup_ns=warmup_ns(case, previous_cut_ns),
+        duration_ns=case.duration_ns,
+        drain_ns=max(stream.timeout_ns for stream in (load, *probes)),
+    )
+
+
+def warmup_ns(case: Case, previous_cut_ns: int = 0) -> int:
+    """The study's warm-up, or an automatic one: 5 s or what the last trial of the case needed, the larger.
+
+    A load that ends after so many requests has no automatic warm-up: its first requests are part of what
+    was asked for.
+    """
+    if case.warmup_ns is not None:
+        return case.warmup_ns
+    if case.duration_ns is None:
+        return 0
+    return min(max(SHORTEST_AUTO_WARMUP_NS, previous_cut_ns), LONGEST_AUTO_WARMUP_NS)
+
+
+def _threads(case: Case) -> int:
+    cores = len(os.sched_getaffinity(0))
+    workload = case.workload
+    useful = workload.users if isinstance(workload, Closed) else workload.max_in_flight
+    return max(1, min(cores // CORES_PER_THREAD, useful))
+
+
+def _generator_cpus(case: Case) -> tuple[int, ...] | None:
+    """The CPUs that the study gives to no service, if it places services at all; none: not pinned."""
+    taken = {cpu for service in case.services for cpu in service.limits.cpus or ()}
+    free = sorted(os.sched_getaffinity(0) - taken)
+    return tuple(free) if taken and free else None
+
+
+def placement_of(plan: Plan, case: Case | None = None) -> dict[str, Any]:
+    """What was done about CPUs, for the record."""
+    services = case.services if case is not None else ()
+    return {
+        "cores_allowed": sorted(os.sched_getaffinity(0)),
+        "generator_threads": plan.threads,
+        "generator_cpus": None if plan.cpus is None else list(plan.cpus),
+        "services": {
+            service.name: {
+                "cpus": None if service.limits.cpus is None else list(service.limits.cpus),
+                "cpu": service.limits.cpu,
+                "memory_bytes": service.limits.memory_bytes,
+            }
+            for service in services
+        },
+        "shared": not any(service.limits.cpus for service in services) if services else None,
+    }
+
+
+def planned_s(case: Case, previous_cut_ns: int = 0) -> float:
+    """Seconds of load that a trial is planned to take; of one that ends after so many requests, 0."""
+    if case.duration_ns is None:
+        return 0.0
+    return (warmup_ns(case, previous_cut_ns) + case.duration_ns) / 1e9

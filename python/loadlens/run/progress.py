@@ -1,0 +1,171 @@
+"""What a run tells of itself while it goes, as events; whoever shows them gets the same.
+
+`PlainPrinter` is for streams that are no terminal: one line a trial and one for each thing that matters.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from loadlens.model.study import PlannedTrial
+from loadlens.model.trial import TrialStatus
+from loadlens.run.remaining import Remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """A line of what makes the services' environments."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The record is there and trials begin."""
+
+    path: Path
+    study: str
+    question: str
+    trials: int  # planned in all
+    done: int  # complete from before (--resume)
+    planned_s: float  # of the trials that are left, without overhead
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStarted:
+    """A trial begins."""
+
+    planned: PlannedTrial
+    number: int  # of the trials in all, from 1
+    trials: int
+    attempt: int
+    remaining: Remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the running trial is doing when no load is on: starting services, sealing ..."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The engine's progress, about ten times a second."""
+
+    progress: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEnded:
+    """A trial is sealed."""
+
+    planned: PlannedTrial
+    number: int
+    trials: int
+    attempt: int
+    status: TrialStatus
+    reasons: tuple[str, ...]
+    throughput_rps: float | None  # of the load stream; none: it never ran
+    failed: int
+    will_repeat: bool
+    remaining: Remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that a person should know and that stops nothing."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Somebody asked for the end; the running trial is being ended in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """Nothing more will run."""
+
+    path: Path
+    complete: int
+    trials: int
+    stopped: bool
+
+
+Event = Building | RunStarted | TrialStarted | Step | Load | TrialEnded | Warned | Stopping | RunEnded
+
+
+class Progress(Protocol):
+    """Whoever is told how a run goes. Must return quickly and never raise."""
+
+    def tell(self, event: Event) -> None:
+        """Take one event."""
+
+
+class Silent:
+    """Nobody listens."""
+
+    def tell(self, event: Event) -> None:
+        """Do nothing."""
+
+
+class PlainPrinter:
+    """One line for each trial, and nothing that moves."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stderr
+
+    def tell(self, event: Event) -> None:
+        """Print what is worth a line."""
+        line = _line(event)
+        if line is not None:
+            print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
+
+
+def _line(event: Event) -> str | None:
+    match event:
+        case Building(line):
+            return line
+        case RunStarted():
+            resumed = f", {event.done} done before" if event.done else ""
+            planned = in_short(event.planned_s)
+            return f"{event.study}: {event.trials} trials{resumed}, planned {planned}, record {event.path}"
+        case TrialEnded():
+            return _trial_line(event)
+        case Warned(words):
+            return words
+        case Stopping():
+            return "stopping: the running trial is ended in order, once more Ctrl-C ends at once"
+        case RunEnded():
+            words = f"{event.complete} of {event.trials} trials valid, record {event.path}"
+            return f"stopped: {words}; go on with --resume" if event.stopped else words
+        case _:
+            return None
+
+
+def _trial_line(event: TrialEnded) -> str:
+    """`23/132 alone workers=2 users=10 block=1 valid 9.1/s failed 0 left 48m`."""
+    word = "valid" if event.status is TrialStatus.COMPLETE else event.status.value
+    rate = "" if event.throughput_rps is None else f" {event.throughput_rps:.4g}/s failed {event.failed}"
+    reasons = f" ({'; '.join(event.reasons)})" if event.reasons else ""
+    again = ", will be repeated" if event.will_repeat else ""
+    left = event.remaining
+    shown = f"left {in_short(left.seconds)}" if left.low is not None else f"planned {in_short(left.seconds)}"
+    name = f"{event.planned.case.name} block={event.planned.block}"
+    return f"{event.number}/{event.trials} {name} {word}{rate}{reasons}{again} {shown}"
+
+
+def in_short(seconds: float) -> str:
+    """`48m`, `1h05m`, `32s`."""
+    whole = round(seconds)
+    if whole < 90:
+        return f"{whole}s"
+    minutes = round(whole / 60)
+    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"

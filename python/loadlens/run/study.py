@@ -1,0 +1,260 @@
+"""A study's trials in their order: builds once, runs each, repeats what was invalid, can be taken up again.
+
+Every case once a block, in the order of the plan; an invalid trial is repeated once at the end of its block.
+What is done stays, whatever ends the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from loadlens import design, store
+from loadlens.errors import LoadlensError, RecordError, TestbedError
+from loadlens.model.study import Case, PlannedTrial, Study
+from loadlens.model.trial import TrialStatus
+from loadlens.run import environment, planning, settling
+from loadlens.run.bench import Bench, Preparations, prepare_all
+from loadlens.run.conduct import Around, Conducted, conduct
+from loadlens.run.interrupts import Interrupts
+from loadlens.run.progress import (
+    Building,
+    Event,
+    Progress,
+    RunEnded,
+    RunStarted,
+    Silent,
+    Stopping,
+    TrialEnded,
+    TrialStarted,
+    Warned,
+)
+from loadlens.run.remaining import Clock, Remaining
+from loadlens.testbed import default_cache
+
+FRUITLESS_STARTS = 3  # trials in a row whose services do not come up before the run gives up
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    *,
+    resume: bool = False,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    interrupts: Interrupts | None = None,
+) -> Path:
+    """Run what is left of a study and return its record.
+
+    Args:
+        study: As planned.
+        out: The record: a new folder, or with `resume` one that was begun.
+        resume: Go on with the trials that have no complete attempt.
+        progress: Is told how it goes.
+        cache: Of built environments; none: the user's.
+        interrupts: Who asks for an early end; none: Ctrl-C and SIGTERM, for the length of this call.
+
+    Raises:
+        TestbedError: A build failed, or services do not come up; what was done stays.
+        RecordError: The record cannot be made, taken up or written.
+        Stopped: Somebody asked for the end; what was done stays.
+    """
+    listener = progress or Silent()
+    if interrupts is None:
+        with Interrupts() as own:
+            return _run(study, out, resume, listener, cache or default_cache(), own)
+    return _run(study, out, resume, listener, cache or default_cache(), interrupts)
+
+
+def _run(
+    study: Study, out: Path, resume: bool, progress: Progress, cache: Path, interrupts: Interrupts
+) -> Path:
+    trials = design.order(study)
+    if resume:
+        writer = store.resume_run(out, study, trials)
+    else:
+        refuse_taken(out)
+    try:
+        with interrupts.allowed():
+            preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
+        now = environment.of_machine(Path(study.folder)) | {"builds": preparations.digests()}
+        if resume:
+            before = store.open_run(out).environment
+            writer.event("resumed", environment=environment.differences(before, now), command=now["command"])
+        else:
+            before = now
+            writer = store.create_run(out, study, trials, now)
+    except BaseException:
+        if resume:
+            writer.close()
+        raise
+    with writer:
+        _Run(study, trials, writer, preparations, progress, interrupts, before).go()
+    return writer.path
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a folder that holds something before anything is built."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RecordError(
+            "the folder for the record already holds something",
+            where=str(out),
+            hint="go on with --resume, or give another folder with --out",
+        )
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of a run while it goes."""
+
+    study: Study
+    trials: Sequence[PlannedTrial]
+    writer: store.RunWriter
+    preparations: Preparations
+    progress: Progress
+    interrupts: Interrupts
+    environment: Mapping[str, Any]
+    clock: Clock = field(default_factory=Clock)
+    complete: set[tuple[str, int]] = field(default_factory=set)
+    cuts_ns: dict[str, int] = field(default_factory=dict)  # case -> the longest time to settle so far
+    fruitless_starts: int = 0
+    reset_for: tuple[object, ...] | None = None  # the block and services that data were last put back for
+
+    def go(self) -> None:
+        """All that is left, block by block."""
+        record = store.open_run(self.writer.path)
+        left = {(trial["case"], trial["block"]) for trial in record.unfinished()}
+        self.complete = {self._key(trial) for trial in self.trials} - left
+        pending = [trial for trial in self.trials if self._key(trial) in left]
+        self._tell(
+            RunStarted(
+                self.writer.path,
+                self.study.name,
+                self.study.question,
+                trials=len(self.trials),
+                done=len(self.complete),
+                planned_s=self._planned_s(pending),
+            )
+        )
+        with Bench(
+            self.preparations,
+            marker=self.writer.id,
+            shared_logs=self.writer.shared_logs,
+            tell=self._testbed_event,
+        ) as bench:
+            around = Around(self.writer, bench, self.interrupts, self.progress, self.environment)
+            try:
+                for _block, trials in groupby(pending, key=lambda trial: trial.block):
+                    self._block(list(trials), around)
+            except LoadlensError as fault:
+                self._ended(stopped=True, words=fault.message)
+                raise
+        if self.interrupts.is_news():
+            self._tell(Stopping())
+        self._ended(stopped=self.interrupts.is_set)
+        self.interrupts.check()
+
+    def _block(self, trials: Sequence[PlannedTrial], around: Around) -> None:
+        """Each trial once, then those that were invalid once more."""
+        again: list[PlannedTrial] = []
+        for trial in trials:
+            if self.interrupts.is_set:
+                return
+            if self._one(trial, around, may_repeat=True) is TrialStatus.INVALID:
+                again.append(trial)
+        for trial in again:
+            if self.interrupts.is_set:
+                return
+            self._one(trial, around, may_repeat=False)
+
+    def _one(self, trial: PlannedTrial, around: Around, *, may_repeat: bool) -> TrialStatus:
+        number = trial.position
+        attempt = 1 if may_repeat else 2
+        self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
+        began = time.monotonic()
+        cut_ns = self.cuts_ns.get(trial.case.slug, 0)
+        done = conduct(trial, around, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
+        if done.status is TrialStatus.COMPLETE:
+            self.complete.add(self._key(trial))
+            self._learn(trial.case, done, time.monotonic() - began)
+        self._tell_ended(trial, done, attempt, will_repeat=may_repeat)
+        self._give_up_if_nothing_starts(done)
+        return done.status
+
+    def _reset_is_due(self, trial: PlannedTrial) -> bool:
+        """Before every trial, or before the first of a block on the same services."""
+        reset = trial.case.reset
+        if reset is None:
+            return False
+        place = (trial.block, trial.case.services, reset)
+        due = reset.before == "trial" or self.reset_for != place or trial.case.fresh == "trial"
+        self.reset_for = place
+        return due
+
+    def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
+        """From a complete trial: its overhead, and its warm-up for the next of the case."""
+        engine = done.engine or {}
+        self.clock.learn(float(engine["warmup_s"]) + float(engine["measured_s"]), took_s)
+        if case.warmup_ns is None and case.duration_ns is not None:
+            try:
+                settled = settling.settled_after_ns(done.trial.path)
+            except RecordError as fault:
+                self._tell(Warned(f"cannot see when {case.name} settled: {fault.message}"))
+                return
+            self.cuts_ns[case.slug] = max(settled, self.cuts_ns.get(case.slug, 0))
+
+    def _give_up_if_nothing_starts(self, done: Conducted) -> None:
+        """Services that never come up are a fault of the testbed, not data."""
+        if done.came_up or done.fault is None:
+            self.fruitless_starts = 0 if done.came_up else self.fruitless_starts
+            return
+        self.fruitless_starts += 1
+        never_up = not self.complete and self.fruitless_starts == 1 and self.clock.overheads_s == []
+        if never_up or self.fruitless_starts >= FRUITLESS_STARTS:
+            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
+
+    def _tell_ended(self, trial: PlannedTrial, done: Conducted, attempt: int, *, will_repeat: bool) -> None:
+        load = next(iter((done.engine or {}).get("streams", [])), None)
+        self._tell(
+            TrialEnded(
+                trial,
+                trial.position,
+                len(self.trials),
+                attempt,
+                done.status,
+                tuple(done.reasons),
+                throughput_rps=None if load is None else load["throughput_rps"]["value"],
+                failed=0 if load is None else load["requests"]["failed"],
+                will_repeat=will_repeat and done.status is TrialStatus.INVALID,
+                remaining=self._remaining(),
+            )
+        )
+
+    def _ended(self, *, stopped: bool, words: str | None = None) -> None:
+        reason = {} if words is None else {"reason": words.splitlines()[0]}
+        self.writer.event("stopped" if stopped else "ended", complete=len(self.complete), **reason)
+        self._tell(RunEnded(self.writer.path, len(self.complete), len(self.trials), stopped))
+
+    def _remaining(self) -> Remaining:
+        left = [trial for trial in self.trials if self._key(trial) not in self.complete]
+        return self.clock.left(self._planned_s(left), len(left))
+
+    def _planned_s(self, trials: Sequence[PlannedTrial]) -> float:
+        return sum(planning.planned_s(trial.case, self.cuts_ns.get(trial.case.slug, 0)) for trial in trials)
+
+    def _testbed_event(self, event: Mapping[str, object]) -> None:
+        content = dict(event)
+        self.writer.event(str(content.pop("event")), **content)
+        if event["event"] == "leak":
+            self._tell(Warned(str(event["words"])))
+
+    def _tell(self, event: Event) -> None:
+        self.progress.tell(event)
+
+    @staticmethod
+    def _key(trial: PlannedTrial) -> tuple[str, int]:
+        return (trial.case.slug, trial.block)
