@@ -115,6 +115,7 @@ class ScrapeMonitor:
 
     def __init__(self) -> None:
         self._scrapers: tuple[_Scraper, ...] = ()
+        self._has_ticked = False
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """One thread a target."""
@@ -125,7 +126,13 @@ class ScrapeMonitor:
         self._scrapers = tuple(_Scraper(target) for target in targets)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """Ask those that are due; hand out what has come. The last tick waits for its own answer."""
+        """Ask those that are due; hand out what has come.
+
+        The first and the last tick wait for their answers: they are the idle reads of the books, and nothing
+        may be asked of the service while they are under way.
+        """
+        is_bracket = last or not self._has_ticked
+        self._has_ticked = True
         for scraper in self._scrapers:
             if last:
                 scraper.wait()
@@ -135,7 +142,7 @@ class ScrapeMonitor:
                 # from the grid, not from now: ticks that are a little late must not add up
                 scraper.next_ns = max(scraper.next_ns, now_ns - step // 2) + step
         for scraper in self._scrapers:
-            if last:
+            if is_bracket:
                 scraper.wait()
             yield from scraper.take()
 
