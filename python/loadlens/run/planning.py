@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from loadlens import design
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.workload import Closed, Plan, Stream, Target
 
@@ -105,7 +106,8 @@ def placement_of(plan: Plan, case: Case | None = None) -> dict[str, Any]:
 
 
 def planned_s(case: Case, previous_cut_ns: int = 0) -> float:
-    """Seconds of load that a trial is planned to take; of one that ends after so many requests, 0."""
-    if case.duration_ns is None:
-        return 0.0
-    return (warmup_ns(case, previous_cut_ns) + case.duration_ns) / 1e9
+    """Seconds of load that a trial is planned to take; a guess for one that ends after so many requests."""
+    automatic_ns = (
+        0 if case.warmup_ns is not None else max(0, warmup_ns(case, previous_cut_ns) - warmup_ns(case))
+    )
+    return design.load_seconds(case) + automatic_ns / 1e9
