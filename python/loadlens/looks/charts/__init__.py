@@ -1,1 +1,154 @@
-"""Charts: rows in, Vega-Lite specs out. `columns` is the contract of the datasets."""
+"""Charts: one function a kind, rows in, Vega-Lite out. The only importer of altair and vl-convert, lazily.
+
+`columns` is the contract of the datasets. A spec names styles and holds no theme; the config of `tokens` is
+added here. What a chart leaves out (zeros on a log axis, series beyond six) it returns as notes for the
+caption.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loadlens.looks import tokens, words
+from loadlens.looks.charts import columns, compare, curves, parts, tails, time
+from loadlens.looks.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing, Row
+from loadlens.model.report import Chart, ChartKind
+
+if TYPE_CHECKING:
+    import altair
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+WIDTH_PX = 720  # of the picture, labels included
+NARROW_PX = 330
+
+_Draw = Callable[
+    [Mapping[str, Sequence[Row]], Mapping[str, Any], Mapping[str, int] | None, int],
+    Drawing,
+]
+_DRAWN_BY: Mapping[ChartKind, _Draw] = {
+    "load_curve": curves.load_curve,
+    "quantiles": tails.quantiles,
+    "heat": time.heat,
+    "resources": time.resources,
+    "density": tails.density,
+    "published": compare.published,
+    "bystander": curves.bystander,
+    "demand": compare.demand,
+}
+
+
+def draw(chart: Chart, *, width: int = WIDTH_PX) -> Drawing:
+    """The spec of a chart, without config, and what its caption must add.
+
+    Raises:
+        ValueError: A dataset, a column or an option that the kind does not know, or no rows.
+    """
+    found = columns.faults(chart)
+    if found:
+        raise ValueError(f"chart {chart.anchor!r}: {'; '.join(found)}")
+    return _DRAWN_BY[chart.kind](chart.datasets, chart.options, chart.entities, width)
+
+
+def spec(
+    chart: Chart, theme: tokens.Theme = "light", *, width: int = WIDTH_PX, titled: bool = False
+) -> dict[str, Any]:
+    """The whole Vega-Lite spec, config included.
+
+    Args:
+        chart: Datasets and options.
+        theme: Static charts in a page are drawn light and recoloured by CSS.
+        width: Of the picture in px, with room for the labels outside the panel.
+        titled: Put the headline into the picture, for an image that leaves the page.
+    """
+    drawing = draw(chart, width=width)
+    full: dict[str, Any] = {"$schema": SCHEMA, "config": tokens.vega_config(theme), **drawing.spec}
+    # labels outside the panel are measured with narrower fonts than a browser has
+    left, right = _slack(chart, parts.name_length(width))
+    full["padding"] = {"left": 8 + left, "top": 4, "bottom": 4, "right": 4 + right}
+    if titled:
+        full["title"] = {"text": _wrapped(chart.headline, width), "subtitle": _wrapped(chart.caption, width)}
+    return full
+
+
+_LEFT: Mapping[ChartKind, str] = {"published": "case", "demand": "case"}
+_RIGHT: Mapping[ChartKind, str] = {
+    "load_curve": "series",
+    "quantiles": "label",
+    "resources": "process",
+    "bystander": "level",
+    "published": "shape",
+}
+
+
+def _slack(chart: Chart, length: int) -> tuple[int, int]:
+    """Pixels to keep free left and right of the longest labels outside the panel."""
+
+    def room(column: str | None) -> int:
+        if column is None:
+            return 0
+        rows = (row for rows in chart.datasets.values() for row in rows)
+        longest = max((len(words.cut(str(row.get(column) or ""), length)) for row in rows), default=0)
+        return round(longest * CHARACTER_PX * (LABEL_SLACK - 1))
+
+    legend = 26 if chart.kind == "heat" else 12 if chart.kind == "demand" else 0
+    return room(_LEFT.get(chart.kind)), room(_RIGHT.get(chart.kind)) + legend
+
+
+def _wrapped(sentence: str, width: int) -> list[str]:
+    return parts.wrapped(parts.text(sentence, 400), width)
+
+
+def svg(chart: Chart, theme: tokens.Theme = "light", *, width: int = WIDTH_PX) -> str:
+    """A static picture; its colours are exact tokens, so CSS can recolour it."""
+    import vl_convert
+
+    drawn: str = vl_convert.vegalite_to_svg(spec(chart, theme, width=width))
+    return drawn
+
+
+def png(chart: Chart, theme: tokens.Theme = "light", *, scale: float = 2.0) -> bytes:
+    """A picture that leaves the page, so it carries its headline and caption."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_png(spec(chart, theme, titled=True), scale=scale)
+    return drawn
+
+
+def altair_chart(chart: Chart, theme: tokens.Theme = "light") -> altair.TopLevelMixin:
+    """The chart for a notebook."""
+    import altair
+
+    return altair.Chart.from_dict(spec(chart, theme))
+
+
+def caption(chart: Chart, notes: Sequence[str]) -> str:
+    """The caption of the report with what the drawing left out."""
+    return " · ".join(part for part in (chart.caption, *notes) if part)
+
+
+def as_csv(chart: Chart) -> str:
+    """Every row of every dataset with full precision, the dataset's name in the first column.
+
+    A text that a spreadsheet would read as a formula gets an apostrophe before it.
+    """
+    names = list(dict.fromkeys(name for rows in chart.datasets.values() for row in rows for name in row))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["dataset", *names])
+    for dataset, rows in chart.datasets.items():
+        for row in rows:
+            writer.writerow([dataset, *(csv_cell(row.get(name)) for name in names)])
+    return out.getvalue()
+
+
+def csv_cell(value: object) -> object:
+    """A cell that no spreadsheet takes for a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        clean = words.plain(value)
+        return f"'{clean}" if clean.lstrip()[:1] in ("=", "+", "-", "@") and clean else clean
+    return value

@@ -1,9 +1,9 @@
-"""The datasets of each chart kind: names, columns and units. Who fills a `model.report.Chart` reads this page.
+"""The datasets of each chart kind: names, columns and units. Who fills a `model.report.Chart` reads this.
 
 All times are milliseconds in columns named `ms`, `r`, `lo`, `hi` ...; the chart itself picks ns, µs, ms or s
-for its axis from the median. Seconds since the trial began are `t`, `t2`. An interval end that is open is None,
-and so is a reading that was missed: it breaks its line. `series`, `level`, `process` name entities; their colours
-come from `Chart.entities`. Labels are for people; long ones are cut.
+for its axis from the median. Seconds since the trial began are `t`, `t2`. An interval end that is open is
+None, and so is a reading that was missed: it breaks its line. `series`, `level`, `process` name entities;
+their colours come from `Chart.entities`. Labels are for people; long ones are cut.
 
 Options that every kind knows: `trials` (int: 1 makes the marks hollow), `time_label` ("mean response time"),
 `x_label`. Unit and "(log)" are appended by the chart. An option or a column that no chart knows is refused.
