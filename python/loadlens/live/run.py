@@ -1,0 +1,210 @@
+"""The live view of a study: seven lines drawn in place on stderr, below which nothing moves.
+
+`RunState` takes the run's events, `lines` is a pure function of it; `RunView` only draws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from loadlens.looks import numbers, words
+from loadlens.model.trial import TrialStatus
+from loadlens.run import progress as events
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+BAR_WIDTH = 44
+FRAMES_PER_S = 5
+EIGHTHS = " ▏▎▍▌▋▊▉"
+PER_SECOND = numbers.scale("1/s")
+
+
+@dataclass(slots=True)
+class RunState:
+    """What is known of the run so far."""
+
+    started: events.RunStarted | None = None
+    trial: events.TrialStarted | None = None
+    remaining: events.Remaining | None = None
+    remaining_at: float = 0.0  # when it was said
+    now: str = "preparing"
+    load: dict[str, Any] | None = None
+    valid: int = 0
+    invalid: int = 0
+    last_fault: str = ""
+    warnings: list[str] = field(default_factory=list)
+    stopping: bool = False
+
+    def take(self, event: events.Event, at: float) -> None:
+        """Learn from one event."""
+        match event:
+            case events.Building(line):
+                self.now = f"building: {line}"
+            case events.RunStarted():
+                self.started, self.valid = event, event.done
+            case events.TrialStarted():
+                self.trial, self.load, self.now = event, None, "starting"
+                self.remaining, self.remaining_at = event.remaining, at
+            case events.Step(said):
+                self.now, self.load = said, None
+            case events.Load(progress):
+                self.load = dict(progress)
+            case events.TrialEnded():
+                self._count(event)
+                self.remaining, self.remaining_at = event.remaining, at
+            case events.Warned(said):
+                self.warnings.append(said)
+            case events.Stopping():
+                self.stopping = True
+            case events.RunEnded():
+                self.now = "done"
+
+    def _count(self, event: events.TrialEnded) -> None:
+        self.load = None
+        if event.status is TrialStatus.COMPLETE:
+            self.valid += 1
+            return
+        self.invalid += 1
+        again = ", will be repeated" if event.will_repeat else ""
+        self.last_fault = f"{event.status.value}{again}: {'; '.join(event.reasons)}"
+
+
+class RunView:
+    """Draws a run on the terminal; a `Progress`.
+
+    Args:
+        clock: Seconds, for the time left; replaced in tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._state = RunState()
+        self._live: Live | None = None
+        self._drawn = 0.0
+
+    def __enter__(self) -> RunView:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.theme import Theme
+
+        from loadlens.looks import tokens
+
+        console = Console(stderr=True, theme=Theme(tokens.rich_styles()), highlight=False)
+        self._live = Live(
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, fault, trace)
+            self._live = None
+
+    def tell(self, event: events.Event) -> None:
+        """Take one event and draw, at most five times a second."""
+        at = self._clock()
+        self._state.take(event, at)
+        frequent = isinstance(event, events.Load | events.Building)
+        if self._live is None or (frequent and at - self._drawn < 1 / FRAMES_PER_S):
+            return
+        self._drawn = at
+        from rich.text import Text
+
+        width = self._live.console.width
+        text = Text("\n".join(line[: width - 1] for line in lines(self._state, at)), no_wrap=True, end="")
+        for state, glyph in words.GLYPHS.items():
+            text.highlight_regex(glyph, f"loadlens.{state}")
+        self._live.update(text, refresh=True)
+
+
+def lines(state: RunState, at: float) -> list[str]:
+    """The picture of one moment.
+
+    Args:
+        state: What is known.
+        at: Seconds since the epoch.
+    """
+    if state.started is None:
+        return [words.plain(state.now)]
+    drawn = [f"{state.started.study}: {words.plain(state.started.question)}"]
+    if state.trial is not None and state.remaining is not None:
+        drawn += [_trial_line(state, at), _bar_line(state, at)]
+    drawn.append(f"  now    {words.plain(_now(state))}")
+    drawn.append(f"  done   {_done(state)}")
+    drawn += [f"  note   ▲ {words.plain(said)}" for said in state.warnings[-1:]]
+    ending = "ending this trial in order; Ctrl-C again ends at once" if state.stopping else "stop: Ctrl-C"
+    drawn.append(f"  record {state.started.path}   {ending}, go on: loadlens run ... --resume")
+    return drawn
+
+
+def _left_s(state: RunState, at: float) -> tuple[float, float | None, float | None]:
+    assert state.remaining is not None
+    gone = max(0.0, at - state.remaining_at)
+    low, high = state.remaining.low, state.remaining.high
+    return (
+        max(0.0, state.remaining.seconds - gone),
+        None if low is None else max(0.0, low - gone),
+        None if high is None else max(0.0, high - gone),
+    )
+
+
+def _trial_line(state: RunState, at: float) -> str:
+    assert state.trial is not None
+    case, block = state.trial.planned.case, state.trial.planned.block
+    left, low, high = _left_s(state, at)
+    if low is None or high is None:
+        said = f"planned {numbers.duration(left)} more"
+    else:
+        unit = 60.0 if left >= 120 else 1.0
+        ends = f" ({low / unit:.0f}–{high / unit:.0f})" if round(low / unit) != round(high / unit) else ""
+        said = f"{numbers.duration(left)} left{ends}"
+    name = words.cut(words.plain(case.name), 40)
+    again = f" attempt {state.trial.attempt}" if state.trial.attempt > 1 else ""
+    count = f"trial {state.trial.number} of {state.trial.trials}"
+    return f"{count}   {name}   block {block} of {case.trials}{again}   {said}"
+
+
+def _bar_line(state: RunState, at: float) -> str:
+    assert state.trial is not None
+    left, low, high = _left_s(state, at)
+    done = state.valid / max(1, state.trial.trials)
+    eighths = round(done * BAR_WIDTH * 8)
+    bar = "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
+    early, late = at + (left if low is None else low), at + (left if high is None else high)
+    ends = [time.strftime("%H:%M", time.localtime(moment)) for moment in (early, late)]
+    when = ends[0] if ends[0] == ends[1] else "–".join(ends)
+    return f"▕{bar:<{BAR_WIDTH}}▏ {100 * done:.0f} %   done {when}"
+
+
+def _now(state: RunState) -> str:
+    if state.load is None or not state.load.get("streams"):
+        return state.now
+    load = state.load
+    stream = load["streams"][0]
+    last = stream["last"]
+    phase = {"warmup": "warm-up, ", "drain": "last answers, ", "starting": "starting, "}.get(load["phase"], "")
+    total = f" of {load['total_s']:.0f}" if load["total_s"] else ""
+    parts = [f"{phase}{load['elapsed_s']:.0f}{total} s", f"{numbers.value(last['rps'], PER_SECOND)} /s"]
+    if last["p99_s"] is not None:
+        parts.append(f"p99 {numbers.with_unit(last['p99_s'], 's')}")
+    parts.append(f"failed {numbers.count(stream['failed'])}")
+    return "   ".join(parts)
+
+
+def _done(state: RunState) -> str:
+    parts = [f"{state.valid} ● valid"]
+    if state.invalid:
+        parts.append(f"{state.invalid} ■ {words.plain(state.last_fault)}")
+    return "   ".join(parts)
