@@ -194,7 +194,9 @@ def _now(state: RunState) -> str:
     load = state.load
     stream = load["streams"][0]
     last = stream["last"]
-    phase = {"warmup": "warm-up, ", "drain": "last answers, ", "starting": "starting, "}.get(load["phase"], "")
+    phase = {"warmup": "warm-up, ", "drain": "last answers, ", "starting": "starting, "}.get(
+        load["phase"], ""
+    )
     total = f" of {load['total_s']:.0f}" if load["total_s"] else ""
     parts = [f"{phase}{load['elapsed_s']:.0f}{total} s", f"{numbers.value(last['rps'], PER_SECOND)} /s"]
     if last["p99_s"] is not None:
