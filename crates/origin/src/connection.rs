@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     /// Number in the order of acceptance.
     pub id: u64,
     pub phase: Phase,
+    /// What is still to come of the body of a request that was answered early.
+    pub early_body: Option<BodyLeft>,
     /// Received and not yet read, because it is part of a head or came early.
     pub input: Vec<u8>,
     /// To be sent, from `sent` on.
@@ -72,6 +74,7 @@ impl Connection {
             socket,
             id,
             phase: Phase::Idle,
+            early_body: None,
             input: Vec::new(),
             output: Vec::new(),
             sent: 0,

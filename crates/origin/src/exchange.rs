@@ -111,6 +111,19 @@ impl Worker {
             let Some(connection) = self.connections.get(token) else {
                 return bytes.len();
             };
+            if let Some(left) = &mut connection.early_body {
+                let Ok(read) = left.read(rest, None) else {
+                    return bytes.len();
+                };
+                used += read.used;
+                books.path(connection.path).body_bytes_in += read.used as u64;
+                if read.done {
+                    connection.early_body = None;
+                } else if read.used == 0 {
+                    return used;
+                }
+                continue;
+            }
             match &mut connection.phase {
                 Phase::Idle => match self.read_head(token, rest, books) {
                     Some(count) => used += count,
@@ -193,22 +206,25 @@ impl Worker {
         if matches!(*head.target.route, Route::EchoHead) {
             connection.kept.extend_from_slice(bytes);
         }
+        let is_early =
+            matches!(&*head.target.route, Route::Bad(behaviour, _) if behaviour.is_early);
         connection.target = Some(head.target);
-        match head.framing {
-            Framing::Length(0) => self.serve(token, books),
-            framing => {
-                connection.phase = Phase::Body(match framing {
-                    Framing::Length(length) => BodyLeft::Length(length),
-                    Framing::Chunked => BodyLeft::Chunked(ChunkAt::Size),
-                });
-                if head.expects_continue {
-                    // If it does not fit, the client sends its body after its own time limit.
-                    let _ = sys::send(
-                        connection.socket.as_raw_fd(),
-                        b"HTTP/1.1 100 Continue\r\n\r\n",
-                    );
-                }
-            }
+        let left = match head.framing {
+            Framing::Length(0) => return self.serve(token, books),
+            Framing::Length(length) => BodyLeft::Length(length),
+            Framing::Chunked => BodyLeft::Chunked(ChunkAt::Size),
+        };
+        if is_early {
+            connection.early_body = Some(left);
+            return self.serve(token, books);
+        }
+        connection.phase = Phase::Body(left);
+        if head.expects_continue {
+            // If it does not fit, the client sends its body after its own time limit.
+            let _ = sys::send(
+                connection.socket.as_raw_fd(),
+                b"HTTP/1.1 100 Continue\r\n\r\n",
+            );
         }
     }
 

@@ -413,6 +413,25 @@ fn every_misbehaviour_does_something_and_breaks_nothing_else() {
 }
 
 #[test]
+fn an_early_answer_comes_before_the_body_and_the_body_is_no_violation() {
+    let origin = start(Config::default());
+    let mut stream = connect(&origin);
+
+    let head = "POST /bad/early_ok HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+    ask(&mut stream, head, "xyz");
+    stream.write_all(b"hello").unwrap();
+    ask(&mut stream, &get("/bytes/1"), "\r\n\r\nx");
+    drop(stream);
+    let books = idle_books(&origin);
+
+    assert_eq!(
+        (books.received, books.answered, books.violations),
+        (2, 2, 0)
+    );
+    assert_eq!(books.path("/bad/early_ok").body_bytes_in, 5);
+}
+
+#[test]
 fn the_control_port_gives_the_books_and_stays_out_of_them() {
     let origin = start(Config {
         log_rows: 10,

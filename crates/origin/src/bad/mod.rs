@@ -6,6 +6,7 @@
 
 mod chunked;
 mod close;
+mod early;
 mod framing;
 mod head;
 mod interim;
@@ -80,6 +81,11 @@ pub struct Behaviour {
     pub method: &'static str,
     /// How long to wait between requests, for behaviours that happen while nobody asks.
     pub pause_ms: u64,
+    /// Bytes of body to ask with.
+    pub body_bytes: usize,
+    /// The script begins when the head of the request is there, not when its body is.
+    #[serde(skip)]
+    pub(crate) is_early: bool,
     #[serde(skip)]
     script: fn(Moment) -> Vec<Act>,
 }
@@ -100,6 +106,8 @@ impl Behaviour {
             reuse: Reuse::Either,
             method: "GET",
             pause_ms: 0,
+            body_bytes: 0,
+            is_early: false,
             script,
         }
     }
@@ -111,6 +119,14 @@ impl Behaviour {
 
     const fn fresh(mut self) -> Behaviour {
         self.reuse = Reuse::Fresh;
+        self
+    }
+
+    /// Answers a POST of so many bytes before they have come.
+    const fn early(mut self, body_bytes: usize) -> Behaviour {
+        self.method = "POST";
+        self.body_bytes = body_bytes;
+        self.is_early = true;
         self
     }
 
@@ -139,6 +155,7 @@ pub fn all() -> impl Iterator<Item = &'static Behaviour> {
         close::ALL,
         interim::ALL,
         stall::ALL,
+        early::ALL,
         head::ALL,
         unasked::ALL,
     ]
