@@ -46,8 +46,9 @@ class HostMonitor:
 
     name = "host"
 
-    def __init__(self, root: str = "/proc") -> None:
-        self._root = root
+    def __init__(self, proc: str = "/proc", sys: str = "/sys") -> None:
+        self._root = proc
+        self._devices = f"{sys}/block"
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """Nothing to take."""
@@ -112,7 +113,7 @@ class HostMonitor:
         for line in self._lines("diskstats"):
             fields = line.split()
             device = fields[2]
-            if device.startswith(("loop", "ram")) or not os.path.exists(f"/sys/block/{device}"):
+            if device.startswith(("loop", "ram")) or not os.path.exists(f"{self._devices}/{device}"):
                 continue  # partitions would count everything twice
             text = labels(device=device)
             yield Row("disk_read_bytes", text, "bytes", int(fields[5]) * _SECTOR_BYTES)

@@ -106,10 +106,9 @@ class ProcMonitor:
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """Watch the processes of the spec, and this monitor itself."""
-        self._watched = (
-            *(Watched(**watched) for watched in spec["processes"]),
-            Watched("(monitor)", 1, os.getpid(), tree=False),
-        )
+        self._watched = tuple(Watched(**watched) for watched in spec["processes"])
+        if all(watched.pid != os.getpid() for watched in self._watched):
+            self._watched += (Watched("(monitor)", 1, os.getpid(), tree=False),)
         trees = [watched for watched in self._watched if watched.tree]
         self._sessions = {watched.pid: watched for watched in trees}
         self._marks = {watched.mark.encode(): watched for watched in trees if watched.mark}

@@ -55,11 +55,13 @@ class _Scraper:
         self._ended = False
         threading.Thread(target=self._run, name=f"scrape {target.service}", daemon=True).start()
 
-    def ask(self) -> None:
-        """Fetch once in the background, unless the last fetch still runs."""
+    def ask(self, now_ns: int) -> None:
+        """Fetch once in the background; a scrape is missed if the last one still runs."""
         if self._idle.is_set():
             self._idle.clear()
             self._wanted.release()
+        else:
+            self._rows.append(self._missed("the last scrape still runs", now_ns))
 
     def wait(self) -> None:
         """Until the fetch that runs is done, or out of time."""
@@ -89,14 +91,20 @@ class _Scraper:
         try:
             text = _get(self.target.url)
             took = (time.monotonic_ns() - began) / 1e9
-            rows = list(self._parse(text, began))
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            took, rows = None, []
-            why = labels(service=self.target.service, replica=self.target.replica, why=_words(error))
-            rows.append(Row("missed", why, "", None, began))
-        self._rows.extend(rows)
+            self._rows.extend(list(self._parse(text, began)))
+        except (OSError, http.client.HTTPException) as error:
+            self._rows.append(self._missed(_words(error), began))
+        except (
+            Exception
+        ) as error:  # what the parser makes of text that is not in the format is its own affair
+            took = None
+            self._rows.append(self._missed(f"not in the Prometheus text format: {_words(error)}", began))
         self._rows.append(Row("scrape_seconds", self._own_labels, "s", took, began))
         self._rows.append(Row("scrapes", self._own_labels, "", self.count, began))
+
+    def _missed(self, words: str, time_ns: int) -> Row:
+        text = labels(service=self.target.service, replica=self.target.replica, why=words)
+        return Row("missed", text, "", None, time_ns)
 
     def _parse(self, text: str, time_ns: int) -> Iterable[Row]:
         from prometheus_client.parser import text_string_to_metric_families  # dear, and not always needed
@@ -137,7 +145,7 @@ class ScrapeMonitor:
             if last:
                 scraper.wait()
             if last or now_ns >= scraper.next_ns:
-                scraper.ask()
+                scraper.ask(now_ns)
                 step = int(scraper.target.every_s * 1e9)
                 # from the grid, not from now: ticks that are a little late must not add up
                 scraper.next_ns = max(scraper.next_ns, now_ns - step // 2) + step
@@ -160,12 +168,12 @@ def _get(url: str) -> str:
         connection.request("GET", target, headers={"Accept": _ACCEPT, "Connection": "close"})
         response = connection.getresponse()
         if response.status != 200:
-            raise ValueError(f"status {response.status}")
+            raise OSError(f"status {response.status}")
         body = response.read(_LARGEST_BYTES + 1)
     finally:
         connection.close()
     if len(body) > _LARGEST_BYTES:
-        raise ValueError(f"more than {_LARGEST_BYTES >> 20} MiB")
+        raise OSError(f"more than {_LARGEST_BYTES >> 20} MiB")
     return body.decode(errors="replace")
 
 

@@ -84,6 +84,7 @@ class Keeper:
         self._scope = f"{marker}-{randomness.token_hex(4)}"
         self._lock = threading.Lock()
         self._received = b""
+        self._asked = 0
         self._sessions: list[int] = []
         self._lost: KeeperLost | None = None
         self._closed = False
@@ -149,7 +150,7 @@ class Keeper:
     def standing(self) -> dict[str, Standing]:
         """How every process stands that was started here."""
         reply = self._ask("poll")
-        return {name: Standing(**standing) for name, standing in reply.items()}
+        return {name: Standing(**standing) for name, standing in reply["children"].items()}
 
     def last_lines(self, name: str, lines: int = _TAIL_LINES) -> tuple[str, ...]:
         """The last lines of what a process said."""
@@ -252,18 +253,26 @@ class Keeper:
             if self._lost is not None:
                 raise self._lost
             try:
-                self._door.sendall(json.dumps({"op": operation, **request}).encode() + b"\n")
-                while b"\n" not in self._received:
-                    data = self._door.recv(1 << 16)
-                    if not data:
-                        raise ConnectionResetError("the keeper closed its end")
-                    self._received += data
+                self._asked += 1
+                message = json.dumps({"op": operation, "number": self._asked, **request})
+                self._door.sendall(message.encode() + b"\n")
+                # a Ctrl-C may have come between an earlier request and its reply: that one is passed over
+                while (reply := self._next_reply())["number"] != self._asked:
+                    pass
             except OSError as error:
                 self._lost = self._give_up(error)
                 raise self._lost from error
-            line, _, self._received = self._received.partition(b"\n")
-            reply: dict[str, Any] = json.loads(line)
             return reply
+
+    def _next_reply(self) -> dict[str, Any]:
+        while b"\n" not in self._received:
+            data = self._door.recv(1 << 16)
+            if not data:
+                raise ConnectionResetError("the keeper closed its end")
+            self._received += data
+        line, _, self._received = self._received.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
     def _give_up(self, error: OSError) -> KeeperLost:
         """End by hand what the keeper kept."""

@@ -338,6 +338,7 @@ class Keeper:
             reply = getattr(self, f"_do_{operation}")(request)
         except Refused as refused:
             reply = {"refused": str(refused)}
+        reply["number"] = request["number"]
         self._door.sendall(json.dumps(reply).encode() + b"\n")
         return bool(operation == "quit")
 
@@ -383,7 +384,7 @@ class Keeper:
 
     def _do_poll(self, request: dict[str, Any]) -> dict[str, Any]:
         """How every process stands; the output of followed ones."""
-        return {
+        standing = {
             name: {
                 "status": child.status,
                 "drained": child.pipe < 0,
@@ -391,6 +392,7 @@ class Keeper:
             }
             for name, child in self._children.items()
         }
+        return {"children": standing}
 
     def _do_tail(self, request: dict[str, Any]) -> dict[str, Any]:
         child = self._children[request["id"]]

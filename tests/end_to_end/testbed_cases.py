@@ -1,0 +1,95 @@
+"""What the tests of the testbed share: an odd service as the testbed sees it, and who is still there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from loadlens.model.topology import Ready, Service, Stop
+from loadlens.testbed import Testbed, prepare
+
+PYTHON = f"{sys.executable} -I -S"
+ODD_SERVICE = Path(__file__).with_name("odd_service.py")
+
+
+def odd(name: str = "api", manners: str = "", **others: Any) -> Service:
+    """A service of these manners: ready on 200 within 10 s, stopped by TERM within 1 s."""
+    return Service(
+        **{
+            "name": name,
+            "start": f"{PYTHON} {ODD_SERVICE} $port {manners}",
+            "ready": Ready("/", within_s=10.0),
+            "stop": Stop(within_s=1.0),
+            **others,
+        }
+    )
+
+
+def bed_of(*services: Service, folder: Path, marker: str, **others: Any) -> Testbed:
+    """A testbed in a folder of the test's own."""
+    prepared = prepare(services, cache=folder / "cache", folder=folder)
+    return Testbed(
+        services,
+        prepared,
+        marker=marker,
+        scratch=folder / "scratch",
+        logs=folder / "logs",
+        **others,
+    )
+
+
+def carriers(marker: str) -> list[str]:
+    """`pid command` of every live process whose environment says LOADLENS_RUN=marker."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            environment = Path("/proc", name, "environ").read_bytes().split(b"\0")
+            state = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[0]
+            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if f"LOADLENS_RUN={marker}".encode() in environment and state not in "ZX":
+            found.append(f"{name} {command}")
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until_gone(marker: str, pids: tuple[int, ...] = (), within_s: float = 3.0) -> list[str]:
+    """Who is still there after a while at most; empty as soon as nobody is."""
+    until = time.monotonic() + within_s
+    while True:
+        left = carriers(marker) + [f"{pid} (without the marker)" for pid in pids if is_alive(pid)]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.02)
+
+
+def sleepers_below(pid: int) -> tuple[int, ...]:
+    """Pids of all `sleep` processes that descend from a process."""
+    parents = {}
+    commands = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+            commands[int(name)] = Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        parents[int(name)] = int(fields[1])
+    found = []
+    for candidate, command in commands.items():
+        ancestor = candidate
+        while ancestor in parents and ancestor != pid:
+            ancestor = parents[ancestor]
+        if ancestor == pid and command.startswith(b"sleep\0"):
+            found.append(candidate)
+    return tuple(found)

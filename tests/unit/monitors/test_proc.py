@@ -1,0 +1,217 @@
+"""What processes do, against what the kernel tells a process about itself and what psutil reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from loadlens.monitors.proc import ProcMonitor
+from tests.unit.monitors.reading import read, value, values
+
+FORKS_ON_SIGNAL = """
+import os, signal, sys, time
+def fork(number, frame):
+    if os.fork() == 0:
+        if sys.argv[1] == "orphan" and os.fork() != 0:
+            os._exit(0)
+        if sys.argv[1] == "orphan":
+            os.setsid()
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+signal.signal(signal.SIGUSR1, fork)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print("up", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+RESTS = """
+import sys, threading
+event = threading.Event()
+for _ in range(2):
+    threading.Thread(target=event.wait, daemon=True).start()
+kept = [b"x" * 10_000_000, open("/dev/null"), open("/dev/null")]
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def watching(*processes: dict[str, object]) -> ProcMonitor:
+    monitor = ProcMonitor()
+    monitor.open({"processes": processes})
+    return monitor
+
+
+def this_process() -> ProcMonitor:
+    return watching({"service": "self", "replica": 1, "pid": os.getpid(), "tree": False})
+
+
+@pytest.fixture
+def forking(request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that forks when it gets USR1, and its mark."""
+    mark = f"LOADLENS_SERVICE=test-{os.getpid()}:api"
+    name, _, content = mark.partition("=")
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", FORKS_ON_SIGNAL, request.param],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={name: content},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield process, mark
+    for child in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
+        child.kill()
+    process.communicate()
+
+
+def test_cpu_time_lies_between_what_the_process_reads_of_itself_before_and_after() -> None:
+    monitor = this_process()
+    before = time.process_time()
+    rows = read(monitor)
+    after = time.process_time()
+
+    run = value(rows, "run_s", service="self")
+    ticks = value(rows, "cpu_user_s", service="self") + value(rows, "cpu_system_s", service="self")
+
+    # live threads only: what threads did that ended before the first reading is not in run_s, but is in ticks
+    assert run <= after
+    assert before - 0.03 <= ticks <= after + 0.03  # two values in ticks of 10 ms
+
+
+def test_cpu_time_of_a_busy_thread_is_counted_also_after_it_has_ended() -> None:
+    monitor = this_process()
+    first = value(read(monitor), "run_s", service="self")
+    spent: list[float] = []
+
+    def work() -> None:
+        while time.thread_time() < 0.05:
+            pass
+        spent.append(time.thread_time())
+        seen.wait()
+
+    seen = threading.Event()
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not spent:
+        time.sleep(0.005)
+    with_thread = read(monitor)
+    seen.set()
+    thread.join()
+    after = value(read(monitor), "run_s", service="self")
+
+    assert value(with_thread, "thread_run_s", service="self", tid=str(thread.native_id)) >= 0.05
+    assert value(with_thread, "run_s", service="self") - first >= 0.05
+    assert after >= value(with_thread, "run_s", service="self")  # a counter never falls
+
+
+def test_switches_and_faults_agree_with_the_kernels_own_account() -> None:
+    monitor = this_process()
+    start = resource.getrusage(resource.RUSAGE_SELF)
+    first = read(monitor)
+    for _ in range(50):
+        time.sleep(0.0005)  # each sleep is one voluntary switch
+    second = read(monitor)
+    end = resource.getrusage(resource.RUSAGE_SELF)
+
+    switches = value(second, "voluntary_switches", service="self") - value(
+        first, "voluntary_switches", service="self"
+    )
+    faults = value(second, "major_faults", service="self")
+
+    assert 50 <= switches <= end.ru_nvcsw - start.ru_nvcsw
+    assert start.ru_majflt <= faults <= end.ru_majflt
+
+
+def test_memory_descriptors_threads_and_io_agree_with_psutil() -> None:
+    # another process, at rest: what looks at itself opens descriptors to do so
+    with subprocess.Popen([sys.executable, "-c", RESTS], stdin=-1, stdout=-1) as resting:
+        assert resting.stdout is not None
+        resting.stdout.readline()
+        rows = read(watching({"service": "api", "replica": 1, "pid": resting.pid}))
+        process = psutil.Process(resting.pid)
+        memory, io = process.memory_full_info(), process.io_counters()
+        threads, descriptors = process.num_threads(), process.num_fds()
+        resting.kill()
+
+    assert value(rows, "threads", service="api") == threads == 3
+    assert value(rows, "descriptors", service="api") == descriptors
+    assert value(rows, "read_bytes", service="api") == io.read_bytes
+    assert value(rows, "write_bytes", service="api") == io.write_bytes
+    assert value(rows, "rss_bytes", service="api") == pytest.approx(memory.rss, rel=0.05)
+    assert value(rows, "pss_bytes", service="api") == pytest.approx(memory.pss, rel=0.05)
+
+
+def test_the_dear_pss_is_read_every_fifth_tick_and_at_the_end() -> None:
+    monitor = this_process()
+
+    seen = [len(values(read(monitor), "pss_bytes", service="self")) for _ in range(7)]
+    at_the_end = len(values(read(monitor, last=True), "pss_bytes", service="self"))
+
+    assert seen == [1, 0, 0, 0, 0, 1, 0]
+    assert at_the_end == 1
+
+
+@pytest.mark.parametrize("forking", ["child", "orphan"], indirect=True)
+def test_a_process_that_appears_later_is_found_by_descent_or_by_its_mark(
+    forking: tuple[subprocess.Popen[str], str],
+) -> None:
+    process, mark = forking
+    monitor = watching({"service": "api", "replica": 2, "pid": process.pid, "mark": mark})
+    before = values(read(monitor), "threads", service="api")
+    process.send_signal(signal.SIGUSR1)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    after = read(monitor)
+    os.kill(child, signal.SIGKILL)
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.002)
+    gone = read(monitor)
+
+    assert before == [1]
+    assert value(after, "threads", service="api", replica="2", pid=str(child)) == 1
+    assert len(values(after, "threads", service="api")) == 2
+    assert len(values(gone, "threads", service="api")) == 1
+
+
+def test_what_the_generator_starts_is_not_the_generator() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        rows = read(this_process())
+        child.kill()
+
+    pids = {json.loads(row.labels)["pid"] for row in rows if row.metric == "threads"}
+
+    assert pids == {str(os.getpid())}
+
+
+def test_the_monitor_counts_itself() -> None:
+    rows = read(watching())
+
+    assert value(rows, "threads", service="(monitor)", pid=str(os.getpid())) >= 1
+
+
+def test_threads_that_did_not_run_yield_no_rows_until_the_end() -> None:
+    release = threading.Event()
+    idle = threading.Thread(target=release.wait)
+    idle.start()
+    monitor = this_process()
+    read(monitor)
+    while values(read(monitor), "thread_run_s", tid=str(idle.native_id)):
+        time.sleep(0.001)  # it may run for a moment before it waits
+    quiet = values(read(monitor), "thread_run_s", tid=str(idle.native_id))
+    at_the_end = values(read(monitor, last=True), "thread_run_s", tid=str(idle.native_id))
+    release.set()
+    idle.join()
+
+    assert quiet == []
+    assert len(at_the_end) == 1

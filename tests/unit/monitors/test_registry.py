@@ -1,0 +1,35 @@
+"""A monitor is one file, one line, one fixture, one page: what is missing is named."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from loadlens.monitors import MONITORS, make
+
+ROOT = Path(__file__).parents[3]
+SHARED = {"__init__", "__main__", "launch", "reading"}  # files that are no monitors
+
+
+def test_every_file_with_a_monitor_is_registered() -> None:
+    files = {path.stem for path in (ROOT / "python/loadlens/monitors").glob("*.py")} - SHARED
+
+    assert files == set(MONITORS)
+
+
+@pytest.mark.parametrize("name", MONITORS)
+def test_a_monitor_is_made_by_its_name_and_its_spec_names_it(name: str) -> None:
+    monitor = make(name)
+    module = importlib.import_module(f"loadlens.monitors.{name}")
+    specs = [one for one in vars(module).values() if getattr(one, "monitor", None) == name]
+
+    assert monitor.name == name
+    assert len(specs) == 1
+
+
+@pytest.mark.parametrize("name", MONITORS)
+def test_a_monitor_has_tests_and_a_page(name: str) -> None:
+    assert (ROOT / "tests/unit/monitors" / f"test_{name}.py").exists()
+    assert (ROOT / "docs/reference/monitors" / f"{name}.md").exists()

@@ -1,0 +1,145 @@
+"""Metrics that services export, fetched over real connections."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from loadlens.monitors.reading import Row
+from loadlens.monitors.scrape import ScrapeMonitor
+from tests.unit.monitors.reading import read, value, values
+
+EXPORTED = """\
+# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{path="/a b",replica="theirs"} 12
+requests_total{path="/\\"q\\""} 3
+# TYPE in_flight gauge
+in_flight 1.5
+# TYPE seconds histogram
+seconds_bucket{le="0.1"} 4
+seconds_bucket{le="+Inf"} 5
+seconds_sum 0.75
+seconds_count 5
+"""
+
+
+class Exporter(http.server.BaseHTTPRequestHandler):
+    """Answers as its path says."""
+
+    release = threading.Event()
+
+    def do_GET(self) -> None:
+        if self.path == "/hang":
+            self.release.wait(10)
+        body = {"/metrics": EXPORTED, "/html": "<html>\n<p>no metrics {here</p>", "/hang": EXPORTED}
+        self.send_response(200 if self.path in body else 500)
+        self.end_headers()
+        self.wfile.write(body.get(self.path, "").encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+
+@pytest.fixture
+def base() -> Iterator[str]:
+    Exporter.release.clear()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    Exporter.release.set()
+    server.shutdown()
+    server.server_close()
+
+
+def scraping(*urls: str) -> ScrapeMonitor:
+    monitor = ScrapeMonitor()
+    targets = [
+        {"service": "api", "replica": number, "url": url, "every_s": 1.0}
+        for number, url in enumerate(urls, 1)
+    ]
+    monitor.open({"targets": targets})
+    return monitor
+
+
+def test_samples_keep_their_names_and_labels_and_get_service_and_replica(base: str) -> None:
+    monitor = scraping(f"{base}/metrics")
+    rows = read(monitor, last=True)
+    monitor.close()
+
+    assert value(rows, "requests_total", service="api", replica="1", path="/a b") == 12
+    assert value(rows, "requests_total", path='/"q"') == 3
+    assert value(rows, "in_flight", service="api", replica="1") == 1.5
+    assert value(rows, "seconds_bucket", le="+Inf") == 5
+    assert value(rows, "seconds_sum") == 0.75
+    assert value(rows, "scrapes", service="api", replica="1") == 1
+    assert value(rows, "scrape_seconds", service="api", replica="1") > 0
+
+
+def test_every_scrape_is_counted(base: str) -> None:
+    monitor = scraping(f"{base}/metrics")
+
+    counts = [value(read(monitor, last=True), "scrapes") for _ in range(3)]
+    monitor.close()
+
+    assert counts == [1, 2, 3]
+
+
+def test_scrapes_keep_to_their_own_interval(base: str) -> None:
+    monitor = scraping(f"{base}/metrics")
+    second = 1_000_000_000
+    now = time.monotonic_ns()
+
+    for tick in range(5):  # at twice the rate of the scrapes, a little late each time
+        list(monitor.tick(now + tick * second // 2 + tick * 1_000_000, last=False))
+        monitor._scrapers[0].wait()
+    count = monitor._scrapers[0].count
+    monitor.close()
+
+    assert count == 3  # at 0, 1 and 2 s
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("/error", "status 500"), ("/html", "not in the Prometheus text format")]
+)
+def test_an_answer_without_metrics_is_a_missed_scrape(base: str, path: str, why: str) -> None:
+    monitor = scraping(f"{base}{path}")
+    rows = read(monitor, last=True)
+    monitor.close()
+
+    (missed,) = [row for row in rows if row.metric == "missed"]
+    assert missed.value is None
+    assert why in missed.labels
+    assert values(rows, "scrape_seconds") == [None]
+    assert value(rows, "scrapes") == 1  # it was sent, so it is counted
+
+
+def test_nobody_there_is_a_missed_scrape() -> None:
+    monitor = scraping("http://127.0.0.1:1/metrics")
+    rows = read(monitor, last=True)
+    monitor.close()
+
+    assert values(rows, "missed", service="api") == [None]
+
+
+def test_a_target_that_hangs_does_not_delay_the_others(base: str) -> None:
+    monitor = scraping(f"{base}/hang", f"{base}/metrics")
+    first = read(monitor)  # both are asked
+    monitor._scrapers[1].wait()
+    rows: list[Row] = list(monitor.tick(time.monotonic_ns() + 1_000_000_000, last=False))
+    Exporter.release.set()
+    monitor._scrapers[0].wait()
+    monitor.close()
+
+    assert value(first + rows, "in_flight", replica="2") == 1.5
+    assert values(rows, "in_flight", replica="1") == []
+    assert values(rows, "missed", replica="1", why="the last scrape still runs") == [None]
+
+
+def test_another_scheme_than_http_is_refused() -> None:
+    with pytest.raises(ValueError, match="scrape needs an http URL, got https://example"):
+        scraping("https://example.test/metrics")

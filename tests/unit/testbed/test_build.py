@@ -1,0 +1,100 @@
+"""Environments made once for each digest."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Build, Service
+from loadlens.testbed.build import Prepared, default_cache, prepare, python_digest
+
+
+def service(build: Build) -> Service:
+    return Service("api", "python -V", build=build)
+
+
+def test_the_digest_sees_the_requirements_and_what_they_include(tmp_path: Path) -> None:
+    requirements, included = tmp_path / "requirements.txt", tmp_path / "base.txt"
+    requirements.write_text("-r base.txt\nb==1\n")
+    included.write_text("a==1\n")
+    first = python_digest(requirements, "api")
+
+    included.write_text("a==2\n")
+    second = python_digest(requirements, "api")
+    included.write_text("a==1\n")
+    third = python_digest(requirements, "api")
+
+    assert first == third != second
+
+
+@pytest.mark.parametrize("line", ["-e .", "./pkg", "../pkg", "/srv/pkg", "pkg @ file:///srv/pkg"])
+def test_a_local_path_is_refused_because_its_content_has_no_digest(tmp_path: Path, line: str) -> None:
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text(f"# first\n{line}\n")
+
+    with pytest.raises(TestbedError, match="a local path cannot be cached by digest") as raised:
+        python_digest(requirements, "api")
+
+    assert raised.value.where == f"{requirements}:2"
+
+
+def test_a_python_environment_is_made_once_also_when_two_runs_want_it(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("# nothing\n")
+    wanted = service(Build("python", "requirements.txt"))
+    lines: list[str] = []
+    made: list[Prepared] = []
+
+    def run() -> None:
+        made.append(prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path))
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for thread in runs:
+        thread.start()
+    for thread in runs:
+        thread.join()
+    again = prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+    environment = again.environment("api")
+
+    assert sum("building a Python environment" in line for line in lines) == 1
+    assert sum("another run builds" in line for line in lines) == 1
+    assert {one.environment("api").digest for one in made} == {environment.digest}
+    prefix = subprocess.run(
+        [environment.path[0] / "python", "-c", "import sys; print(sys.prefix)"],
+        capture_output=True,
+        text=True,
+    )
+    assert Path(prefix.stdout.strip()) == environment.folder
+
+
+def test_a_build_that_fails_shows_the_tools_own_words(tmp_path: Path) -> None:
+    wanted = service(Build("run", "sh -c 'echo compiling; echo missing header >&2; exit 2'"))
+    lines: list[str] = []
+
+    with pytest.raises(
+        TestbedError, match=r"build of api failed: exit status 2(?s:.*)missing header"
+    ) as raised:
+        prepare([wanted], cache=tmp_path, on_line=lines.append, folder=tmp_path)
+
+    assert lines == ["compiling", "missing header"]
+    assert raised.value.hint is not None
+    assert str(tmp_path) in raised.value.hint
+
+
+def test_a_kind_of_build_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TestbedError, match="there is no build of kind 'maven' yet"):
+        prepare([service(Build("maven", "pom.xml"))], cache=tmp_path, folder=tmp_path)
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOADLENS_CACHE", str(tmp_path))
+    chosen = default_cache()
+    monkeypatch.delenv("LOADLENS_CACHE")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    usual = default_cache()
+
+    assert chosen == tmp_path
+    assert usual == Path("/home/somebody/.cache/loadlens")
