@@ -99,8 +99,9 @@ def mser_cut(series: Floats) -> int:
     """
     size = series.size
     remaining = np.arange(size, 0, -1)
-    sums = np.cumsum(series[::-1])[::-1]
-    squares = np.cumsum((series**2)[::-1])[::-1]
+    centred = series - series[-1]  # else rounding decides where the rest of the series is constant
+    sums = np.cumsum(centred[::-1])[::-1]
+    squares = np.cumsum((centred**2)[::-1])[::-1]
     statistic = (squares - sums**2 / remaining) / remaining**2
     return int(np.argmin(statistic[: size // 2 + 1]))
 
