@@ -173,8 +173,18 @@ def reading_line(t: int, value: float | None, metric: str = "rss_bytes", **label
     return {"t": t, "source": "proc", "metric": metric, "labels": labels, "unit": "bytes", "value": value}
 
 
-def write_live(live: Path, *, samples: int = 100, chunk_rows: int = 40, t0_monotonic_ns: int = 5_000) -> None:
+def write_live(live: Path, *, samples: int = 100, t0_monotonic_ns: int = 5_000) -> None:
     """The live files of a trial with this many requests, a connection, two intervals and two readings."""
+    write_live_of_engine(live, samples=samples)
+    readings = [
+        reading_line(t0_monotonic_ns - 1_000, 1.0, service="api", pid="7"),
+        reading_line(t0_monotonic_ns + 2_000, None, service="api", pid="7"),
+    ]
+    write_lines(live / "readings.jsonl", readings)
+
+
+def write_live_of_engine(live: Path, *, samples: int = 100, chunk_rows: int = 40) -> None:
+    """What the engine leaves: chunks of samples, one of connections, histograms and counters."""
     rows = [sample(seq) for seq in range(samples)]
     starts = range(0, samples, chunk_rows)
     (live / "samples.bin").write_bytes(b"".join(chunk(b"LLS1", rows[i : i + chunk_rows]) for i in starts))
@@ -186,11 +196,6 @@ def write_live(live: Path, *, samples: int = 100, chunk_rows: int = 40, t0_monot
         + hlog_line("load.look.ok.response", 0.25, 0.25, {1_000_000: samples - samples // 2, 7: 3})
     )
     write_lines(live / "counters.jsonl", [counter_line(0.0), counter_line(0.25)])
-    readings = [
-        reading_line(t0_monotonic_ns - 1_000, 1.0, service="api", pid="7"),
-        reading_line(t0_monotonic_ns + 2_000, None, service="api", pid="7"),
-    ]
-    write_lines(live / "readings.jsonl", readings)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
