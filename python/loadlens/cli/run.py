@@ -14,8 +14,6 @@ from loadlens.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from loadlens.model.report import Report
     from loadlens.model.study import Study
-    from loadlens.model.topology import Scalar
-    from loadlens.run.progress import Progress
 
 RUNS = Path("runs")
 STUDY_FILE = "study.yaml"
@@ -81,10 +79,13 @@ def run(
 
 def planned_study(file: Path, *, quick: bool, settings: list[str]) -> Study:
     """The study of a file or folder, as planned with these settings."""
-    from loadlens import define, design
+    from loadlens import define, design, engine
 
     path = file / STUDY_FILE if file.is_dir() else file
-    return design.plan(define.read(path), overrides=_overrides(settings), quick=quick)
+    overrides = dict(design.parse_override(text) for text in settings)
+    return design.plan(
+        define.read(path), overrides=overrides, quick=quick, check_template=engine.check_template
+    )
 
 
 def write_report(path: Path) -> tuple[Report, tuple[Path, ...]]:
@@ -98,28 +99,6 @@ def write_report(path: Path) -> tuple[Report, tuple[Path, ...]]:
         store.write_report(path, store.REPORT_HTML, html.page(report)),
         store.write_report(path, store.REPORT_MARKDOWN, markdown.page(report)),
     )
-
-
-def _overrides(settings: list[str]) -> dict[str, Scalar]:
-    found: dict[str, Scalar] = {}
-    for text in settings:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise UsageError(f"not a setting: {text!r}", where="--set", hint="--set users=20")
-        found[name] = _scalar(value)
-    return found
-
-
-def _scalar(text: str) -> Scalar:
-    """A value as the study file would read it."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
@@ -151,15 +130,15 @@ def _confirm(study: Study) -> None:
 
 
 def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
+    from loadlens.live.run import RunView
+    from loadlens.run.progress import PlainPrinter, Silent
     from loadlens.run.study import run_study
 
-    return run_study(study, record, resume=resume, progress=_progress(quiet))
-
-
-def _progress(quiet: bool) -> Progress:
-    from loadlens.run.progress import PlainPrinter, Silent
-
-    return Silent() if quiet else PlainPrinter()
+    if quiet or not sys.stderr.isatty():
+        progress = Silent() if quiet else PlainPrinter()
+        return run_study(study, record, resume=resume, progress=progress)
+    with RunView() as view:
+        return run_study(study, record, resume=resume, progress=view)
 
 
 def _resume_command(study: Path, record: Path, quick: bool, settings: list[str] | None) -> str:
