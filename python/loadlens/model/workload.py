@@ -24,6 +24,13 @@ class Think:
     high_ns: int | None = None  # uniform
     mean_ns: int | None = None  # exponential
 
+    @property
+    def mean_s(self) -> float:
+        """The mean pause in seconds."""
+        if self.kind == "uniform":
+            return ((self.low_ns or 0) + (self.high_ns or 0)) / 2e9
+        return (self.ns or self.mean_ns or 0) / 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
