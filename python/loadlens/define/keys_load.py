@@ -301,7 +301,9 @@ class HoldOut:
         return HoldOutPart(at.place(node.line), factors, restricted)
 
     def schema(self) -> Schema:
-        return {"type": "object", "additionalProperties": True}
+        levels = Levels().schema()
+        where: Schema = {"type": "object", "additionalProperties": levels}
+        return {"type": "object", "properties": {"where": where}, "additionalProperties": levels}
 
 
 # ------------------------------------------------------------------------------------------------ experiments

@@ -7,6 +7,7 @@ from typing import Final
 
 from loadlens.define.shape import At, Block, Form, Key, Many, Named
 from loadlens.define.values import (
+    COMMAND,
     DURATION,
     DURATION_ABOVE_0,
     LINE,
@@ -38,8 +39,8 @@ def _one_build(node: Tree, at: At) -> None:
 
 
 def _reset_does_something(node: Tree, at: At) -> None:
-    if not {"run", "files", "sql"} & set(node.items):
-        at.fault(node.line, "a reset that changes nothing", "run: a command, or files: [what to remove]")
+    if not {"run", "files", "verify", "sql"} & set(node.items):
+        at.fault(node.line, "a reset that does nothing", "run: a command, or files: [what to remove]")
 
 
 BUILD: Final = Block(
@@ -49,7 +50,7 @@ BUILD: Final = Block(
         "python": Key(
             LINE, "a requirements file; installed into an environment of its own, cached by digest"
         ),
-        "run": Key(TESTBED_TEXT, "a command, run once for the content of the folder"),
+        "run": Key(COMMAND, "a command, run once for the content of the folder"),
     },
     "How the service's environment is made: isolated, and cached by digest.",
     refused=dict.fromkeys(("node", "maven", "mix"), "python, run"),
@@ -134,11 +135,11 @@ SERVICE: Final = Block(
     "service",
     ServicePart,
     {
-        "start": Key(TESTBED_TEXT, "the command that runs the service in the foreground", required=True),
+        "start": Key(COMMAND, "the command that runs the service in the foreground", required=True),
         "use": Key(choices("process", later=_OTHER_USES), "what kind of part it is", "process"),
         "dir": Key(LINE, "folder of the service, seen from the study file", "the study's folder"),
         "build": Key(BUILD, "how its environment is made"),
-        "setup": Key(TESTBED_TEXT, "a command run to its end before each start"),
+        "setup": Key(COMMAND, "a command run to its end before each start"),
         "env": Key(Named(TESTBED_TEXT, "variable", _ENVIRONMENT_NAME), "environment variables"),
         "after": Key(Many(LINE, or_one=True), "services that are ready before this one starts"),
         "replicas": Key(counts(1, 64), "how many run side by side; `$replica` counts them from 1", "1"),
@@ -159,9 +160,9 @@ RESET: Final = Block(
     ResetPart,
     {
         "before": Key(choices("trial", "block"), "when the data are put back", "trial"),
-        "run": Key(TESTBED_TEXT, "a command that puts them back"),
+        "run": Key(COMMAND, "a command that puts them back"),
         "files": Key(Many(TESTBED_TEXT, or_one=True), "files that are removed"),
-        "verify": Key(TESTBED_TEXT, "a command that ends with 0 when the data are as they should be"),
+        "verify": Key(COMMAND, "a command that ends with 0 when the data are as they should be"),
         "service": Key(LINE, "whose folder and environment the commands run in", "the entry's"),
     },
     "How the data are put back before a trial; a failed reset invalidates the trial.",

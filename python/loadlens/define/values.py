@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -74,6 +75,18 @@ def _bool_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     raise UnitError(f"wanted text, got {shown(value)}", "one text")
+
+
+def _command(value: Any) -> str:
+    """A command line as the testbed will split it: quotes as in a shell, and no shell."""
+    text = _text(value)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UnitError(f"{shown(text)} is no command: {str(error).lower()}", "closed quotes") from None
+    if not words:
+        raise UnitError("the command is empty", "python -m http.server $port")
+    return text
 
 
 def _one_line(value: Any) -> str:
@@ -282,6 +295,7 @@ def fixed_choice(*known: str) -> Fixed:
 
 TEXT: Final = Value("text", _text, _ref("text"), is_text=True)
 TESTBED_TEXT: Final = Value("text", _text, _ref("text"), is_text=True, is_testbed=True)
+COMMAND: Final = Value("command", _command, _ref("text"), is_text=True, is_testbed=True)
 LINE: Final = Value("text on one line", _one_line, _ref("text"), is_text=True)
 LABEL: Final = Value("name", _label, _ref("text"), is_text=True)
 PATH: Final = Value("path", _path, {"type": "string", "pattern": "^/"}, is_text=True)
