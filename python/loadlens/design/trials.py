@@ -6,7 +6,7 @@ import hashlib
 from typing import Final
 
 from loadlens.model.study import Case, PlannedTrial, Study
-from loadlens.model.workload import Closed, Open, Think
+from loadlens.model.workload import Open
 
 # What a trial costs besides its load, in seconds: guesses on the side of too long, for an estimate only.
 AUTO_WARMUP_S: Final = 5.0
@@ -81,18 +81,12 @@ def _seconds_by_number(case: Case) -> float | None:
     steps = sum(s.weight * len(s.steps) for s in case.scenarios) / weight or 1.0
     if isinstance(workload, Open):
         return None if workload.requests is None else workload.requests / (workload.rate_per_s * steps)
-    pauses_s = sum(s.weight * sum(_mean_s(step.think) for step in s.steps) for s in case.scenarios) / weight
-    iteration_s = steps * ANSWER_S + pauses_s + _mean_s(workload.think)
+    pauses_s = sum(s.weight * sum(step.think.mean_s for step in s.steps) for s in case.scenarios) / weight
+    iteration_s = steps * ANSWER_S + pauses_s + workload.think.mean_s
     ends = [] if workload.iterations is None else [workload.iterations * iteration_s]
     if workload.requests is not None:
         ends.append(workload.requests / (workload.users * steps) * iteration_s)
     return min(ends, default=None)
 
 
-def _mean_s(think: Think) -> float:
-    if think.kind == "uniform":
-        return ((think.low_ns or 0) + (think.high_ns or 0)) / 2e9
-    return (think.ns or think.mean_ns or 0) / 1e9
-
-
-__all__ = ["Closed", "estimated_seconds", "load_seconds", "order"]
+__all__ = ["estimated_seconds", "load_seconds", "order"]

@@ -1,0 +1,58 @@
+"""`loadlens check STUDY`: cases, order, time, faults of design. Runs nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def check(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="A study file, or a folder with study.yaml in it.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Check the quick profile of the study instead of the whole.")
+    ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Give a param another value; a factor of that name is pinned to the one level. May be "
+            "repeated. Example: --set users=5 --set workers=1",
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Judge the design for a machine of N cores. Default: this one."
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the order of every block.")] = False,
+) -> None:
+    """Show what a study would run, in which order and how long, and what its design cannot answer.
+
+    Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
+    """
+    from loadlens import define, design, engine, lint
+    from loadlens.render.terminal.check import study_lines
+    from loadlens.render.terminal.printing import print_lines
+
+    machine = cores or len(os.sched_getaffinity(0))
+    planned = design.plan(
+        define.read(study),
+        overrides=dict(design.parse_override(text) for text in overrides or ()),
+        quick=quick,
+        check_template=engine.check_template,
+    )
+    lines, headings = study_lines(
+        planned,
+        design.order(planned),
+        design.estimated_seconds(planned),
+        lint.faults(planned, cores=machine),
+        all_blocks=verbose,
+    )
+    print_lines(lines, headings=headings)
