@@ -87,8 +87,6 @@ def loadlens_plan(work: Work, scene: Scene) -> dict[str, object]:
 def loadlens_hit(work: Work, scene: Scene) -> list[str] | None:
     """The same through the command line that users type."""
     program = Path(sys.executable).parent / "loadlens"
-    if work.is_fresh or not program.exists():
-        return None
     command = [
         str(program),
         "hit",
@@ -100,6 +98,8 @@ def loadlens_hit(work: Work, scene: Scene) -> list[str] | None:
         "-t",
         "1",
     ]
+    if work.is_fresh:
+        command += ["--connection", "new"]
     if work.method == "POST":
         body = '{"a":{{int 1 100}},"b":{{int 1 100}}}'
         command += ["-m", "POST", "-H", "Content-Type: application/json", "-b", body]

@@ -81,6 +81,14 @@ class Origin:
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
+def find_origin() -> Path:
+    """The release build of the origin, built when it is not there."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    program = target / "release" / "loadlens-origin"
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "loadlens-origin"], cwd=ROOT, check=True)
+    return program
+
+
 @contextlib.contextmanager
 def origin(program: Path, cpu: int, *arguments: str) -> Iterator[Origin]:
     """Start an origin on one core; it ends with its standard input, so with us."""

@@ -17,7 +17,6 @@ import os
 import platform
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from generators import GENERATORS, Scene, Work, scratch_folder, why_missing
-from measuring import ROOT, Origin, Used, measure, origin, pressure
+from measuring import ROOT, Origin, Used, find_origin, measure, origin, pressure
 
 WORKS = [
     Work("get-1", 1),
@@ -127,14 +126,6 @@ def raise_priority() -> None:
         Path("/proc/self/autogroup").write_text("-15")
     except OSError as error:
         print(f"priority not raised: {error}", file=sys.stderr)
-
-
-def find_origin() -> Path:
-    """The release build of the origin, built when it is not there."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    program = target / "release" / "loadlens-origin"
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "loadlens-origin"], cwd=ROOT, check=True)
-    return program
 
 
 def participants(asked: list[str]) -> list[str]:
