@@ -124,7 +124,7 @@ def _confirm(study: Study) -> None:
 
     faults = lint.faults(study, cores=len(os.sched_getaffinity(0)))
     for fault in faults:
-        sys.stderr.write(f"loadlens: {fault}\n")
+        sys.stderr.write(f"loadlens: {fault.where}: {fault.message}\n  try {fault.advice}\n")
     if faults and sys.stdin.isatty() and not typer.confirm("run it all the same?", default=True, err=True):
         raise typer.Abort
 

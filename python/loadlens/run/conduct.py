@@ -77,8 +77,7 @@ def conduct(planned: PlannedTrial, around: Around, *, previous_cut_ns: int, rese
     """
     trial = around.writer.trial(planned)
     done = Conducted(trial, time.time_ns())
-    name = {"case": planned.case.slug, "trial": trial.path.name}
-    around.writer.event("trial_started", **name, position=planned.position)
+    around.writer.event("trial_started", **trial.name, position=planned.position)
     try:
         testbed = _bring_up(planned, around, done, reset_due=reset_due)
         _under_load(testbed, planned, around, done, previous_cut_ns)
@@ -96,7 +95,9 @@ def conduct(planned: PlannedTrial, around: Around, *, previous_cut_ns: int, rese
             trial.keep_logs(shared)
         leaks = around.bench.done_with(planned, broken=broken)
     _seal(planned, around, done, leaks)
-    around.writer.event("trial_sealed", **name, status=done.status, reasons=done.reasons, leaks=list(leaks))
+    around.writer.event(
+        "trial_sealed", **trial.name, status=done.status, reasons=done.reasons, leaks=list(leaks)
+    )
     return done
 
 
@@ -143,7 +144,7 @@ def _under_load(
         result = run_trial(
             plan,
             record_dir=done.trial.live,
-            on_progress=lambda progress: _show(progress, around),
+            on_progress=_Show(around, done.trial.name),
             stop=around.interrupts.event,
             on_started=lambda mono, unix: done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
             watch=watch,
@@ -164,19 +165,32 @@ def _under_load(
         "after_ns": [drained - begin, time.monotonic_ns() - begin],  # and the last ones between these
         "readiness_requests": testbed.readiness_requests,
     }
-    _judge(result, watch, done)
+    _judge(result, watch, around, done)
 
 
-def _show(progress: EngineProgress, around: Around) -> None:
-    if around.interrupts.is_news():
-        around.progress.tell(Stopping())
-    around.progress.tell(Load(progress))
+class _Show:
+    """Passes the engine's progress on, and writes down when a phase began."""
+
+    def __init__(self, around: Around, name: Mapping[str, str]) -> None:
+        self._around = around
+        self._name = name
+        self._phase = ""
+
+    def __call__(self, progress: EngineProgress) -> None:
+        if self._around.interrupts.is_news():
+            self._around.progress.tell(Stopping())
+        if progress["phase"] != self._phase:
+            self._phase = progress["phase"]
+            self._around.writer.event("phase", **self._name, phase=self._phase)
+        self._around.progress.tell(Load(progress))
 
 
-def _judge(result: Result, watch: _ServiceWatch, done: Conducted) -> None:
+def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted) -> None:
     """Gates that only the one who ran the trial can see."""
     if watch.fault is not None:
-        done.is_not_complete(TrialStatus.INVALID, _one_line(watch.fault))
+        words = _one_line(watch.fault)
+        around.writer.event("service_died", **done.trial.name, words=words)
+        done.is_not_complete(TrialStatus.INVALID, words)
     status, reasons = gates.verdict(result)
     if status is TrialStatus.ABORTED and watch.fault is not None:
         return  # it ended early because the service did

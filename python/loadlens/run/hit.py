@@ -64,7 +64,7 @@ def _run_recorded(
     with store.create_run(out, study, (trial,), environment.of_machine()) as writer:
         kept = writer.trial(trial)
         kept.write_plan(plan.to_json())
-        writer.event("trial_started", case=trial.case.slug, trial=kept.path.name)
+        writer.event("trial_started", **kept.name, position=1)
         began = time.time_ns()
         result = run_trial(
             plan,
@@ -86,7 +86,7 @@ def _run_recorded(
                 ended_unix_ns=time.time_ns(),
             )
         )
-        writer.event("trial_sealed", case=trial.case.slug, trial=kept.path.name, status=status)
+        writer.event("trial_sealed", **kept.name, status=status, reasons=list(reasons), leaks=[])
     return result
 
 

@@ -173,7 +173,7 @@ class _Run:
 
     def _one(self, trial: PlannedTrial, around: Around, *, may_repeat: bool) -> TrialStatus:
         number = trial.position
-        attempt = 1 if may_repeat else 2
+        attempt = self.writer.next_attempt(trial)
         self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
         began = time.monotonic()
         cut_ns = self.cuts_ns.get(trial.case.slug, 0)

@@ -50,6 +50,11 @@ class TrialWriter:
         files.make_folder(self.logs)
 
     @property
+    def name(self) -> dict[str, str]:
+        """What events call the trial: its case and its folder."""
+        return {"case": self.path.parent.name, "trial": self.path.name}
+
+    @property
     def readings(self) -> Path:
         """The file that monitors append their JSON lines to."""
         return self.live / layout.READINGS_JSONL
@@ -145,8 +150,7 @@ class RunWriter:
     def trial(self, planned: PlannedTrial) -> TrialWriter:
         """Begin the next attempt at a planned trial."""
         folder = self.path / layout.TRIALS / planned.case.slug
-        found = [layout.parse_trial_folder_name(p.name) for p in folder.iterdir()] if folder.is_dir() else []
-        attempt = 1 + max((place[1] for place in found if place and place[0] == planned.block), default=0)
+        attempt = self.next_attempt(planned)
         identity = {
             "case": plain.case_summary(self._cases[planned.case.slug]),
             "block": planned.block,
@@ -155,6 +159,12 @@ class RunWriter:
             "seed": planned.seed,
         }
         return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
+
+    def next_attempt(self, planned: PlannedTrial) -> int:
+        """The number that the next attempt at a trial gets, from 1."""
+        folder = self.path / layout.TRIALS / planned.case.slug
+        found = [layout.parse_trial_folder_name(p.name) for p in folder.iterdir()] if folder.is_dir() else []
+        return 1 + max((place[1] for place in found if place and place[0] == planned.block), default=0)
 
     def shared_logs(self) -> Path:
         """A new folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
