@@ -164,3 +164,193 @@ impl Think {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn due_before(rate_per_s: f64, arrivals: Arrivals, part: Part, seconds: u64) -> Vec<u64> {
+        Schedule::new(1, rate_per_s, arrivals, part)
+            .take_while(|due| *due < seconds * NS_PER_S)
+            .collect()
+    }
+
+    #[test]
+    fn constant_arrivals_come_rate_times_duration_often() {
+        for (rate, seconds, expected) in [
+            (10.0, 3, 30),
+            (1000.0, 10, 10_000),
+            (0.5, 10, 5),
+            (2.5, 2, 5),
+            (1e6, 1, 1_000_000),
+            (250.25, 4, 1001),
+        ] {
+            assert_eq!(
+                due_before(rate, Arrivals::Constant, Part::WHOLE, seconds).len(),
+                expected,
+                "{rate}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_constant_due_time_is_k_over_rate_rounded_with_no_drift() {
+        // Hand count: at 3/s the points are 0, 333333333.3, 666666666.7, 1 s.
+        let thirds = due_before(3.0, Arrivals::Constant, Part::WHOLE, 2);
+        assert_eq!(
+            thirds,
+            [
+                0,
+                333_333_333,
+                666_666_667,
+                1_000_000_000,
+                1_333_333_333,
+                1_666_666_667
+            ]
+        );
+
+        // After a year at 3/s, and after a day at 30,000/s, still on the exact point.
+        let year = 365 * 86_400;
+        assert_eq!(
+            Grid::new(3.0).due_ns(3 * year + 1),
+            year * NS_PER_S + 333_333_333
+        );
+        assert_eq!(
+            Grid::new(30_000.0).due_ns(30_000 * 86_400),
+            86_400 * NS_PER_S
+        );
+        // 0.1 as a float is 0.1000000000000000055511151231257827: 10 s less 5.55e-16 s.
+        assert_eq!(Grid::new(0.1).due_ns(1), 10 * NS_PER_S);
+        assert_eq!(Grid::new(1e8).due_ns(7), 70);
+        assert_eq!(Grid::new(1e-6).due_ns(1), 1_000_000 * NS_PER_S);
+    }
+
+    #[test]
+    fn poisson_gaps_have_mean_and_coefficient_of_variation_of_an_exponential() {
+        let n = 100_000;
+        let due: Vec<u64> = Schedule::new(7, 5000.0, Arrivals::Poisson, Part::WHOLE)
+            .take(n + 1)
+            .collect();
+
+        let gaps: Vec<f64> = due
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / n as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n as f64;
+        assert!((mean / 200_000.0 - 1.0).abs() < 0.01, "{mean}"); // standard error 0.32 %
+        assert!(
+            (variance.sqrt() / mean - 1.0).abs() < 0.02,
+            "{}",
+            variance.sqrt() / mean
+        );
+    }
+
+    #[test]
+    fn poisson_gaps_do_not_depend_on_each_other() {
+        let due: Vec<u64> = Schedule::new(9, 1000.0, Arrivals::Poisson, Part::WHOLE)
+            .take(100_001)
+            .collect();
+        let gaps: Vec<f64> = due
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64 / 1e6 - 1.0)
+            .collect();
+
+        let lagged: f64 = gaps.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / 1e5;
+
+        assert!(lagged.abs() < 0.013, "{lagged}"); // four standard errors of 1 / sqrt(n)
+    }
+
+    #[test]
+    fn machines_with_different_numbers_of_threads_share_one_schedule() {
+        let share = |index| Share { index, of: 2 };
+        let mut parts: Vec<u64> = [
+            (share(0), 0, 3),
+            (share(0), 1, 3),
+            (share(0), 2, 3),
+            (share(1), 0, 1),
+        ]
+        .into_iter()
+        .flat_map(|(share, thread, threads)| {
+            due_before(
+                99.0,
+                Arrivals::Poisson,
+                Part::new(share, thread, threads),
+                20,
+            )
+        })
+        .collect();
+        parts.sort_unstable();
+
+        assert_eq!(parts, due_before(99.0, Arrivals::Poisson, Part::WHOLE, 20));
+    }
+
+    #[test]
+    fn another_seed_gives_another_poisson_schedule() {
+        let first = |seed| Schedule::new(seed, 10.0, Arrivals::Poisson, Part::WHOLE).next();
+
+        assert_eq!(first(1), first(1));
+        assert_ne!(first(1), first(2));
+    }
+
+    #[test]
+    fn think_times_follow_their_law() {
+        let mut random = Random::new(2);
+        let mut draw =
+            |think: Think| -> Vec<u64> { (0..50_000).map(|_| think.sample(&mut random)).collect() };
+        let mean = |draws: &[u64]| draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+
+        assert!(draw(Think::None).iter().all(|ns| *ns == 0));
+        assert!(draw(Think::Fixed { ns: 5 }).iter().all(|ns| *ns == 5));
+        let uniform = draw(Think::Uniform {
+            low_ns: 10,
+            high_ns: 13,
+        });
+        assert_eq!(
+            (uniform.iter().min(), uniform.iter().max()),
+            (Some(&10), Some(&13))
+        );
+        assert!((mean(&uniform) - 11.5).abs() < 0.02); // standard error 0.005
+        let exponential = draw(Think::Exponential { mean_ns: 1_000_000 });
+        assert!((mean(&exponential) / 1e6 - 1.0).abs() < 0.02); // standard error 0.0045
+        assert_eq!(
+            Think::Uniform {
+                low_ns: 4,
+                high_ns: 4
+            }
+            .sample(&mut random),
+            4
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn the_parts_of_a_schedule_are_the_whole(
+            rate in 1.0f64..5000.0,
+            of in 1u64..9,
+            seed: u64,
+            is_poisson: bool,
+        ) {
+            let law = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let n = 400usize;
+            let whole: Vec<u64> = Schedule::new(seed, rate, law, Part::WHOLE).take(n).collect();
+
+            prop_assert!(whole.windows(2).all(|pair| pair[0] <= pair[1]));
+            for index in 0..of {
+                let part = Schedule::new(seed, rate, law, Part { index, of });
+                let expected: Vec<u64> = whole.iter().copied().skip(index as usize).step_by(of as usize).collect();
+                prop_assert_eq!(part.take(expected.len()).collect::<Vec<_>>(), expected);
+            }
+        }
+
+        #[test]
+        fn a_constant_schedule_has_rate_times_duration_arrivals(rate in 1u64..20_000, seconds in 1u64..4) {
+            let due = due_before(rate as f64, Arrivals::Constant, Part::WHOLE, seconds);
+            prop_assert_eq!(due.len() as u64, rate * seconds);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! From a plan to a program, every fault collected on the way.
 
-use super::check::{Checks, Demand, Extraction, From};
+use super::check::{Checks, Demand, Extraction, From, Need};
 use super::json::{push_escaped, Expected, Path};
 use super::mix::Mix;
 use super::render::{Place, Request, Segment};
@@ -106,6 +106,7 @@ impl Compiler<'_> {
             self.at = format!("{base}.steps[{index}]");
             let request = self.request(step);
             let checks = self.checks(step);
+            self.refuse_coded_bodies(step, checks.need());
             steps.push(StepProgram {
                 name: step.name.clone(),
                 need: checks.need(),
@@ -454,6 +455,19 @@ impl Compiler<'_> {
         checks
     }
 
+    /// Bodies are judged as they come; a compressed one would fail every check.
+    fn refuse_coded_bodies(&mut self, step: &Step, need: Need) {
+        let is_identity =
+            |value: &str| value.trim().is_empty() || value.trim().eq_ignore_ascii_case("identity");
+        let asks = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("accept-encoding") && !is_identity(value)
+        };
+        if let (Need::Body, Some(index)) = (need, step.headers.iter().position(asks)) {
+            let what = "asks for compressed bodies, which checks and extractions do not unpack: leave the header out";
+            self.fault(&format!(".headers[{index}]"), what.to_owned());
+        }
+    }
+
     /// The slot of an extracted name: the one it has, or a new one.
     fn slot(&mut self, name: &str) -> u16 {
         let known = self.names.iter().position(|known| known == name);
@@ -474,6 +488,17 @@ fn percent_is_whole(text: &[u8]) -> bool {
 }
 
 fn demand(check: &Check) -> Result<Demand, String> {
+    let is_template = match check {
+        Check::Json { equals, .. } => equals.to_string().contains("{{"),
+        Check::Header { equals, .. } => equals.contains("{{"),
+        Check::Contains { text } => text.contains("{{"),
+    };
+    if is_template {
+        return Err(
+            "a check compares with what stands in the plan: templates are not filled here"
+                .to_owned(),
+        );
+    }
     Ok(match check {
         Check::Json { path, equals } => Demand::Json {
             path: Path::parse(path)?,

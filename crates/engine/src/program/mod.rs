@@ -133,3 +133,6 @@ impl StepProgram {
         self.checks.explain(judgement)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -174,3 +174,73 @@ fn excerpt(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_slots_alternate() {
+        let names = ["id".to_owned(), "token".to_owned()];
+
+        let pieces = parse("/items/{{ token }}-{{int -5 9}}?a={{word 3}}", &names).unwrap();
+
+        assert_eq!(
+            pieces,
+            [
+                Piece::Literal("/items/".to_owned()),
+                Piece::Slot(Slot::Extracted(1)),
+                Piece::Literal("-".to_owned()),
+                Piece::Slot(Slot::Int { low: -5, high: 9 }),
+                Piece::Literal("?a=".to_owned()),
+                Piece::Slot(Slot::Word { letters: 3 }),
+            ]
+        );
+    }
+
+    #[test]
+    fn single_braces_and_closing_ones_are_text() {
+        let text = r#"{"a":{"b":{"c":1}}} }}"#;
+
+        assert_eq!(parse(text, &[]).unwrap(), [Piece::Literal(text.to_owned())]);
+        let json = parse(r#"{"a":{"b":{{int 1 2}}}}"#, &[]).unwrap();
+        assert_eq!(json[2], Piece::Literal("}}".to_owned()));
+    }
+
+    #[test]
+    fn faults_name_the_slot_and_what_would_be_right() {
+        let names = ["order_id".to_owned()];
+        for (text, part) in [
+            ("{{uid}}", "did you mean `uuid`?"),
+            ("{{order_idd}}", "did you mean `order_id`?"),
+            ("{{nonsense}}", "earlier steps extract order_id"),
+            ("{{}}", "empty; there is uuid"),
+            ("{{int 1}}", "needs LOW and HIGH"),
+            ("{{int 5 1}}", "LOW is above HIGH"),
+            ("{{int 1 1e3}}", "whole numbers of 64 bits"),
+            ("{{int 0 99999999999999999999}}", "whole numbers of 64 bits"),
+            ("{{float 1 nan}}", "are numbers"),
+            ("{{float 2 1}}", "LOW is above HIGH"),
+            ("{{float -1.7e308 1.7e308}}", "are numbers"),
+            ("{{word}}", "needs a number of letters"),
+            ("{{word 0}}", "from 1 to 4096"),
+            ("{{word 9999}}", "from 1 to 4096"),
+            ("{{choice}}", "at least one word"),
+            ("{{uuid 4}}", "takes nothing after its name"),
+            ("{{env}}", "needs one NAME"),
+            ("{{env A B}}", "needs one NAME"),
+            ("a {{uuid", "is not closed"),
+        ] {
+            let fault = check_template(text, &names).expect(text);
+            assert!(fault.contains(part), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_already_means_something_cannot_be_extracted() {
+        assert!(check_name("order_id").is_ok() && check_name("_1").is_ok());
+        for name in ["uuid", "env", "", "1a", "a b", "a-b", "\u{e9}"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}
