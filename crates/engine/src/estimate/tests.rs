@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::random::Random;
 
@@ -396,4 +398,110 @@ fn bins_for_drawings_are_twenty_a_decade() {
         bins.iter().map(|(_, count)| *count).collect::<Vec<_>>(),
         [1, 2, 7]
     );
+}
+
+#[test]
+fn bucket_bounds_are_those_of_the_hdr_histogram_that_the_recorder_keeps() {
+    let histogram = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 3).unwrap();
+    let mut random = Random::new(8);
+    for _ in 0..20_000 {
+        let value = (random.bits() >> (22 + random.below(42))).max(1);
+
+        let upper = histogram.highest_equivalent(value);
+
+        assert_eq!(
+            bucket_low(upper),
+            histogram.lowest_equivalent(value).max(1),
+            "{value}"
+        );
+        assert_eq!(bucket(value), upper, "{value}");
+    }
+}
+
+/// Times in ns of a few intervals, of many sizes.
+fn any_run() -> impl Strategy<Value = Vec<Vec<u64>>> {
+    let times = prop_oneof![
+        1u64..3000,
+        1_000u64..2_000_000,
+        1_000_000u64..60_000_000_000
+    ];
+    proptest::collection::vec(proptest::collection::vec(times, 0..60), 1..25)
+}
+
+fn recorded_times(run: &[Vec<u64>]) -> Vec<Interval> {
+    let interval = |times: &Vec<u64>| {
+        let in_s = |ns: &u64| *ns as f64 / 1e9;
+        let mut values: Vec<(u64, u64)> = times.iter().map(|ns| (bucket(*ns), 1)).collect();
+        values.sort_unstable();
+        Interval {
+            length_s: 1.0,
+            sum_s: times.iter().map(in_s).sum(),
+            sumsq_s2: times.iter().map(|ns| in_s(ns) * in_s(ns)).sum(),
+            values,
+            censored: Vec::new(),
+        }
+    };
+    run.iter().map(interval).collect()
+}
+
+proptest! {
+    #[test]
+    fn quantiles_are_within_a_thousandth_above_those_of_the_sorted_list(run in any_run()) {
+        let found = distribution(&recorded_times(&run));
+        let mut all: Vec<u64> = run.concat();
+        all.sort_unstable();
+
+        prop_assert_eq!(found.count as usize, all.len());
+        let quantities = [&found.p50, &found.p75, &found.p90, &found.p95, &found.p99];
+        for (quantity, percent) in quantities.into_iter().zip([50, 75, 90, 95, 99]) {
+            let Some(value) = quantity.value else { continue };
+            let rank = (all.len() * percent).div_ceil(100);
+            let exact = all[rank - 1] as f64 / 1e9;
+            prop_assert!(exact <= value + 1e-15 && value <= exact * (1.0 + 1.0 / 1024.0) + 1e-9, "p{}", percent);
+            prop_assert!(quantity.low.is_none_or(|low| low <= value));
+            prop_assert!(quantity.high.is_none_or(|high| value <= high));
+        }
+        if let (Some(min), Some(max)) = (found.min, found.max) {
+            prop_assert!(min <= all[0] as f64 / 1e9 + 1e-15 && max >= all[all.len() - 1] as f64 / 1e9 - 1e-15);
+            let mean = all.iter().map(|ns| *ns as f64 / 1e9).sum::<f64>() / all.len() as f64;
+            prop_assert!((found.mean.value.unwrap() / mean - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn merging_is_adding_in_any_order(run in any_run(), turn in 0usize..25) {
+        // The same requests in other intervals: counts, quantiles and mean are of the whole and stay.
+        let mut turned = run.clone();
+        turned.rotate_left(turn % run.len());
+        let merged = vec![run.concat()];
+
+        let whole = distribution(&recorded_times(&run));
+
+        for other in [distribution(&recorded_times(&turned)), distribution(&recorded_times(&merged))] {
+            prop_assert_eq!((other.count, other.min, other.max), (whole.count, whole.min, whole.max));
+            prop_assert_eq!([other.p50.value, other.p90.value], [whole.p50.value, whole.p90.value]);
+            prop_assert_eq!(&other.histogram, &whole.histogram);
+        }
+    }
+
+    #[test]
+    fn unfinished_requests_never_make_a_service_look_faster(
+        run in any_run(),
+        ages in proptest::collection::vec(1u64..60_000_000_000, 1..20),
+    ) {
+        let before = distribution(&recorded_times(&run));
+        let mut with_unfinished = recorded_times(&run);
+        let mut censored: Vec<(u64, u64)> = ages.iter().map(|age| (bucket(*age), 1)).collect();
+        censored.sort_unstable();
+        with_unfinished.last_mut().unwrap().censored = censored;
+
+        let after = distribution(&with_unfinished);
+
+        prop_assert_eq!((after.count, after.censored), (before.count, ages.len() as u64));
+        for (fast, slow) in [(&before.p50, &after.p50), (&before.p90, &after.p90), (&before.mean, &after.mean)] {
+            if let (Some(fast), Some(slow)) = (fast.value, slow.value) {
+                prop_assert!(slow >= fast * (1.0 - 1e-3), "{} after {}", slow, fast); // buckets are as wide as that
+            }
+        }
+    }
 }

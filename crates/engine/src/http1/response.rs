@@ -98,6 +98,9 @@ pub enum HeadResult {
 /// pieces (always from its first byte) ends in the same answer as feeding it whole. An interim response
 /// comes back as complete, with a status below 200 and no body: skip `len` bytes and call again. 101 is
 /// malformed, because no request asks for it.
+///
+/// While a head is partial, it is enough to call again when a line feed has come or `buf` has reached
+/// [`MAX_HEAD_BYTES`]: so a head that comes byte by byte is not read anew for each of them.
 #[inline]
 pub fn parse_head(buf: &[u8], request_was_head: bool) -> HeadResult {
     match fast(buf, request_was_head) {
