@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from loadlens.looks import numbers, words
 from loadlens.model.trial import TrialStatus
 from loadlens.run import progress as events
+from loadlens.run.remaining import Remaining
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -30,7 +31,7 @@ class RunState:
 
     started: events.RunStarted | None = None
     trial: events.TrialStarted | None = None
-    remaining: events.Remaining | None = None
+    remaining: Remaining | None = None
     remaining_at: float = 0.0  # when it was said
     now: str = "preparing"
     load: dict[str, Any] | None = None
