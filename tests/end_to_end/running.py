@@ -1,0 +1,96 @@
+"""A run of the tiny study in a process of its own, so that a test can kill it; and what must hold after."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from loadlens import store
+from loadlens.model.trial import Outcome, TrialStatus
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from loadlens import store
+from loadlens.run.interrupts import Stopped
+from loadlens.run.study import run_study
+from tests import tiny
+study, record, cache = map(Path, sys.argv[1:4])
+try:
+    run_study(tiny.planned(study), record, resume=store.is_record(record), cache=cache)
+except Stopped as stopped:
+    sys.exit(int(stopped.code))
+"""
+
+
+def start(study: Path, record: Path) -> subprocess.Popen[bytes]:
+    """Begin the run, or go on with it."""
+    home = [str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(study), str(record), str(record.parent / "cache")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def marked(run: str) -> list[int]:
+    """Processes that carry the run's mark."""
+    entry = f"LOADLENS_RUN={run}".encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            carries = entry in (folder / "environ").read_bytes().split(b"\0")
+            is_dead = (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            continue
+        if carries and not is_dead:
+            found.append(int(folder.name))
+    return found
+
+
+def left_after(run: str, within_s: float) -> list[int]:
+    """Processes that still carry the mark when the time is over; empty as soon as none does."""
+    until = time.monotonic() + within_s
+    while (left := marked(run)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return left
+
+
+def assert_books_balance(trial: store.TrialRecord) -> None:
+    """The law of counting on the result, and the rows of the sample log against the counts."""
+    assert trial.engine is not None
+    samples = trial.samples()
+    for index, stream in enumerate(trial.engine["streams"]):
+        counted = stream["requests"]
+        assert stream["law_holds"], stream["law"]
+        assert counted["due"] == counted["issued"] + counted["dropped"] + counted["waiting"]
+        assert counted["issued"] == counted["answered"] + counted["failed"] + counted["in_flight"]
+        outcomes = samples.filter(stream=index)["outcome"]
+        judged = [Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED]
+        assert outcomes.is_in([int(o) for o in judged]).sum() == counted["answered"]
+        assert ((outcomes >= 10) & (outcomes < 30)).sum() == counted["failed"]
+        assert (outcomes == Outcome.IN_FLIGHT).sum() == counted["in_flight"]
+
+
+def assert_sound(record: store.RunRecord) -> None:
+    """Nothing is damaged, what is sealed adds up, and what is not opens all the same."""
+    assert record.damage == ()
+    for trial in record.trials:
+        assert trial.damage() == ()
+        trial.connections(), trial.readings(), trial.counters(), trial.intervals()
+        if trial.is_sealed and trial.engine is not None:
+            assert_books_balance(trial)
+        else:
+            assert trial.samples().height >= 0
+            assert trial.status in (TrialStatus.ABORTED, TrialStatus.INVALID)
+    complete = [(t.case["slug"], t.block) for t in record.trials if t.status is TrialStatus.COMPLETE]
+    assert len(complete) == len(set(complete)), "a planned trial was completed twice"

@@ -1,0 +1,116 @@
+"""Killed at random moments, a run loses what was under way and nothing else (goals S2 and S3)."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from loadlens import store
+from loadlens.model.trial import TrialStatus
+from tests import tiny
+from tests.end_to_end import running
+
+KILLS = 50
+SEED = 20_26
+
+
+@pytest.mark.slow
+@pytest.mark.end_to_end
+def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_path: Path) -> None:
+    dice = random.Random(SEED)
+    kills = runs = 0
+
+    while kills < KILLS:
+        runs += 1
+        record = tmp_path / f"kills-{os.getpid()}-{runs}"
+        study = tiny.write_study(tmp_path / "study", trials=3, duration="200ms")
+        complete_before: set[tuple[str, int]] = set()
+        while True:
+            lab = running.start(study, record)
+            ended = _ends_by_itself(lab, dice.uniform(0.0, 2.0), record)
+            assert running.left_after(record.name, within_s=3.0) == []
+            if not ended:
+                kills += 1
+            if store.is_record(record):
+                opened = store.open_run(record)
+                running.assert_sound(opened)
+                complete = {
+                    (t.case["slug"], t.block) for t in opened.trials if t.status is TrialStatus.COMPLETE
+                }
+                assert complete >= complete_before
+                complete_before = complete
+            if ended:
+                break
+        assert store.open_run(record).is_complete
+    assert not list(Path(tempfile.gettempdir()).glob(f"loadlens-kills-{os.getpid()}-*"))  # scratch folders
+
+
+def _ends_by_itself(lab: subprocess.Popen[bytes], after_s: float, record: Path) -> bool:
+    """Wait until there is a record, let so much time pass, and kill; true if the run was over before."""
+    until = time.monotonic() + 30
+    while lab.poll() is None and not store.is_record(record) and time.monotonic() < until:
+        time.sleep(0.01)
+    try:
+        lab.wait(after_s)
+    except subprocess.TimeoutExpired:
+        os.kill(lab.pid, signal.SIGKILL)
+        lab.communicate(timeout=30)
+        return False
+    complaints = lab.communicate(timeout=30)[1]
+    assert lab.returncode == 0, complaints.decode()
+    return True
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: int, code: int) -> None:
+    study = tiny.write_study(tmp_path / "study", trials=1, duration="20s")
+    lab = running.start(study, tmp_path / "run")
+    _wait_for_samples(tmp_path / "run")
+
+    began = time.monotonic()
+    lab.send_signal(number)
+    lab.communicate(timeout=30)
+    took = time.monotonic() - began
+
+    record = store.open_run(tmp_path / "run")
+    assert lab.returncode == code
+    assert took < 12  # 2 s and the grace period that a service has to end
+    assert [t.status for t in record.trials] == [TrialStatus.ABORTED]
+    assert record.trials[0].is_sealed
+    assert record.trials[0].samples().height > 0
+    running.assert_sound(record)
+    assert running.left_after("run", within_s=3.0) == []
+
+
+@pytest.mark.end_to_end
+def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> None:
+    study = tiny.write_study(tmp_path / "study", trials=1, duration="20s", service="stop: {within: 20s}")
+    server = tmp_path / "study" / "server.py"
+    server.write_text("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + server.read_text())
+    lab = running.start(study, tmp_path / "run")
+    _wait_for_samples(tmp_path / "run")
+
+    lab.send_signal(signal.SIGINT)
+    time.sleep(1.0)  # it waits for a service that does not want to end
+    assert lab.poll() is None
+    lab.send_signal(signal.SIGINT)
+    lab.communicate(timeout=5)
+
+    assert lab.returncode == 130
+    assert running.left_after("run", within_s=3.0) == []
+    running.assert_sound(store.open_run(tmp_path / "run"))
+
+
+def _wait_for_samples(record: Path) -> None:
+    until = time.monotonic() + 30
+    while not any(p.stat().st_size > 1000 for p in record.glob("trials/*/*/live/samples.bin")):
+        assert time.monotonic() < until, "no load within 30 s"
+        time.sleep(0.05)
