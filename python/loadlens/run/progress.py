@@ -156,10 +156,15 @@ def _trial_line(event: TrialEnded) -> str:
     rate = "" if event.throughput_rps is None else f" {event.throughput_rps:.4g}/s failed {event.failed}"
     reasons = f" ({'; '.join(event.reasons)})" if event.reasons else ""
     again = ", will be repeated" if event.will_repeat else ""
-    left = event.remaining
-    shown = f"left {in_short(left.seconds)}" if left.low is not None else f"planned {in_short(left.seconds)}"
     name = f"{event.planned.case.name} block={event.planned.block}"
-    return f"{event.number}/{event.trials} {name} {word}{rate}{reasons}{again} {shown}"
+    return f"{event.number}/{event.trials} {name} {word}{rate}{reasons}{again}{_left(event.remaining)}"
+
+
+def _left(left: Remaining) -> str:
+    """The time left, called so once it rests on finished trials; nothing at the end."""
+    if left.seconds <= 0:
+        return ""
+    return f" {'planned' if left.low is None else 'left'} {in_short(left.seconds)}"
 
 
 def in_short(seconds: float) -> str:
