@@ -26,7 +26,8 @@ SHARE_METHOD = "interval-clustered HAC, within one trial"
 FIRM_ABOVE = (
     20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
 )
-FEWEST_INTERVALS = 8  # fewer give no variance worth the name
+FEWEST_INTERVALS = 8  # fewer show no correlation: they count as independent
+FEWEST_FOR_T = 4  # fewer give no variance worth the name
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,8 @@ def mean(
         confidence: Of the interval.
 
     Returns:
-        sum(sums) / sum(counts), the ratio estimator with long-run variance.
+        sum(sums) / sum(counts), the ratio estimator with long-run variance; with fewer than 8 intervals
+        that of independent observations, or of independent intervals when there are no squares.
     """
     same_shape(sums, counts)
     total = float(counts.sum())
@@ -183,10 +185,12 @@ def mean(
         error, freedom = max(spread.standard_error, independent_error), spread.freedom
     elif variance is not None:
         error, freedom = independent_error, max(2.0, total - 1)
+    elif counts.size >= FEWEST_FOR_T:
+        deviations = sums - point * counts
+        error = math.sqrt(float(deviations @ deviations) * counts.size / (counts.size - 1)) / total
+        freedom = counts.size - 1.0
     else:
-        return Insufficient(
-            f"{int((counts > 0).sum())} intervals with observations, needs {FEWEST_INTERVALS}"
-        )
+        return Insufficient(f"{counts.size} intervals, needs {FEWEST_FOR_T}")
     half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
     independent = total if variance is None or error == 0 else min(total, variance / error**2)
     return Interval(point, point - half, point + half, independent, MEAN_METHOD, confidence)

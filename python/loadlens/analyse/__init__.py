@@ -1,0 +1,133 @@
+"""From a record to the answer: estimates per case, facts for the rules, findings, the report as pure data.
+
+Reads a record and nothing else; starts nothing and renders nothing. Invalid trials are shown and enter no
+figure; requests of different trials are never pooled for an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens import findings
+from loadlens.analyse import answer, books, charts, details, matrix, objectives, published
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.curves import CurveCases, curve_of, gather
+from loadlens.analyse.gates import gates_of
+from loadlens.analyse.source import RunSource
+from loadlens.analyse.trial import measure
+from loadlens.findings.curves import Capacity, capacity_of
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.report import AccountingRow, CaseDetail, Report
+
+__all__ = ["facts", "report"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A record, measured: all that the parts of a report draw on."""
+
+    cases: tuple[CaseMeasures, ...]
+    groups: tuple[CurveCases, ...]  # held-out ones too
+    curves: tuple[Curve, ...]  # what rules see
+    books: tuple[AccountingRow, ...]
+    facts: Facts
+
+
+def facts(record: RunSource) -> Facts:
+    """Return what the rules may see of a record."""
+    return _measured(record).facts
+
+
+def report(record: RunSource) -> Report:
+    """Return the whole answer of a record, as pure data.
+
+    Args:
+        record: `store.open_run(...)`, or anything of that shape; it may be incomplete.
+
+    Returns:
+        All sections; what could not be measured or decided stands there with its reason.
+    """
+    known = _measured(record)
+    study, environment = record.study, record.environment
+    verdict = findings.assess(known.facts)
+    capacities = _capacities(known)
+    section = published.section(known.cases, study, known.facts.cores)
+    shown_charts = charts.all_charts(known.groups, capacities, section)
+    software = environment.get("software") or {}
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        study=str(study["name"]),
+        question=str(study["question"]),
+        answer=answer.answer(verdict, known.cases),
+        badges=answer.badges(known.cases, known.facts, known.books, section, study),
+        conditions=answer.conditions(study, environment, known.cases),
+        findings=verdict.findings,
+        absent=verdict.absent,
+        not_assessed=verdict.not_assessed,
+        matrices=matrix.matrices(known.cases, capacities, known.facts.cores),
+        published=section,
+        charts=shown_charts,
+        details=_details(known),
+        accounting=known.books,
+        environment=answer.environment_rows(environment),
+        environment_differences=answer.environment_differences(known.cases),
+        limits=answer.limits(known.cases, known.facts, verdict, study, record.damage),
+        commands=answer.next_commands(study, environment, record.id),
+        versions=tuple((str(name), str(value)) for name, value in software.items()),
+        digests=_digests(known.cases),
+        record_digest=record.digest,
+        objectives=objectives.rows(known.cases, study.get("objectives") or ()),
+    )
+
+
+def _measured(record: RunSource) -> Measured:
+    study = record.study
+    trials = [measure(trial) for trial in record.trials]
+    cases = tuple(
+        CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
+        for plan in study["cases"]
+    )
+    machine = record.environment.get("machine") or {}
+    cores = int(machine.get("cores_allowed") or machine.get("cores") or 1)
+    groups = gather(cases)
+    curves = tuple(curve_of(group, cores) for group in groups if not group.is_held_out)
+    rows = books.rows(cases, study)
+    return Measured(cases, groups, curves, rows, Facts(cores, curves, gates_of(cases, curves, rows, cores)))
+
+
+def _capacities(known: Measured) -> dict[str, tuple[CurveCases, Capacity]]:
+    """Capacity of each curve that has one, by label."""
+    by_label = {group.label: group for group in known.groups if not group.is_held_out}
+    found = {}
+    for curve in known.curves:
+        capacity = capacity_of(curve)
+        if isinstance(capacity, Capacity):
+            found[curve.label] = (by_label[curve.label], capacity)
+    return found
+
+
+def _details(known: Measured) -> tuple[CaseDetail, ...]:
+    open_when_alone = len(known.cases) == 1
+    allotted = {case.slug: curve.cores_allotted for group, curve in _pairs(known) for case in group.cases}
+    return tuple(
+        details.detail(case, allotted.get(case.slug, float(known.facts.cores)), is_open=open_when_alone)
+        for case in known.cases
+    )
+
+
+def _pairs(known: Measured) -> Sequence[tuple[CurveCases, Curve]]:
+    judged = [group for group in known.groups if not group.is_held_out]
+    return list(zip(judged, known.curves, strict=True))
+
+
+def _digests(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str], ...]:
+    """The digest of each trial's plan."""
+    return tuple(
+        (f"{case.slug}/{trial.source.name} plan.json", str(digest["sha256"]))
+        for case in cases
+        for trial in case.trials
+        if (digest := trial.source.digests.get("plan.json")) is not None
+    )

@@ -1,0 +1,234 @@
+"""The first five lines: the answer, its badges, the conditions; and what the report must admit.
+
+Sentences are made from findings and figures by rules that hold for any study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadlens.analyse.case import CaseMeasures, all_of
+from loadlens.analyse.source import Json
+from loadlens.findings import Verdict
+from loadlens.looks import numbers, words
+from loadlens.model.facts import Facts, Gate
+from loadlens.model.finding import Estimate, Grade
+from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
+
+MOST_ANSWERS = 2
+GATE_STATES: Mapping[bool | None, State] = {True: "ok", False: "caution", None: "unknown"}
+
+
+def answer(verdict: Verdict, cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
+    """One or two sentences with numbers: what the weightiest findings say; else the figures themselves."""
+    causes = [f for f in verdict.findings if f.explained_by is None and f.grade >= Grade.PROBABLE]
+    if causes:
+        first = causes[0]
+        found = [f"{first.statement}.", first.explanation]
+        found += [f"{finding.statement}." for finding in causes[1:MOST_ANSWERS]]
+        return tuple(found)
+    suspected = [f for f in verdict.findings if f.explained_by is None]
+    if suspected:
+        return (f"Suspected, not shown: {suspected[0].statement}.", _plain_figures(cases))
+    return (_plain_figures(cases),)
+
+
+def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
+    """The case with the highest throughput, in figures."""
+    known = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
+    if not known:
+        reasons = dict.fromkeys(case.why_nothing() for case in cases)
+        return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
+    case = max(known, key=lambda pair: pair[0])[1]
+    rate, mean = numbers.show(case.throughput), numbers.show(case.mean(all_of))
+    failed = numbers.show(case.failed_share)
+    return (
+        f"{case.name} reaches {rate.with_interval} requests, mean {mean.with_interval}; "
+        f"{failed.with_interval} fail."
+    )
+
+
+# --- badges -----------------------------------------------------------------------------------------------
+
+
+def badges(
+    cases: Sequence[CaseMeasures],
+    facts: Facts,
+    books: Sequence[AccountingRow],
+    published: PublishedSection | None,
+    study: Json,
+) -> tuple[Badge, ...]:
+    """Verdicts on the record as a whole."""
+    found = [_valid(cases, study), *(_gate(gate) for gate in facts.gates if gate.name != "accounting")]
+    found.append(_books(facts, books))
+    if published is not None:
+        known = [row for row in published.rows if row.shape in ("agrees", "differs")]
+        if known:
+            close = sum(row.shape == "agrees" for row in known)
+            state: State = "ok" if close >= 0.8 * len(known) else "caution"
+            found.append(Badge(state, f"shape agrees {close} of {len(known)}", "published"))
+    if study.get("quick"):
+        found.append(Badge("caution", "quick run: 1 trial a case", "limits"))
+    return tuple(found)
+
+
+def _valid(cases: Sequence[CaseMeasures], study: Json) -> Badge:
+    planned = len(study.get("trials", ()))
+    used = sum(len(case.usable) for case in cases)
+    text = f"{used} of {planned} trials valid"
+    if not used:
+        return Badge("bad", text, "cases")
+    return Badge("ok" if used == planned else "caution", text, "cases")
+
+
+def _gate(gate: Gate) -> Badge:
+    state = GATE_STATES[gate.passed]
+    if gate.name == "counting" and gate.passed is False:
+        state = "bad"
+    return Badge(state, gate.text, "accounting" if gate.name == "counting" else "environment")
+
+
+def _books(facts: Facts, books: Sequence[AccountingRow]) -> Badge:
+    gate = facts.gate("accounting")
+    known = [row for row in books if row.observed is not None]
+    if gate is None or not known:
+        return Badge("unknown", "the service counts no requests", "accounting")
+    return Badge("ok" if gate.passed else "bad", "books balance" if gate.passed else gate.text, "accounting")
+
+
+# --- conditions and environment ---------------------------------------------------------------------------
+
+
+def conditions(study: Json, environment: Mapping[str, Any], cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
+    """Where and how it was measured, in a few words each."""
+    machine = environment.get("machine") or {}
+    found = []
+    if machine.get("cores_allowed"):
+        found.append(words.plural(int(machine["cores_allowed"]), "core"))
+    if machine.get("cpu_model"):
+        found.append(str(machine["cpu_model"]))
+    trials = {len(case.usable) for case in cases if case.usable}
+    if trials:
+        low, high = min(trials), max(trials)
+        found.append(
+            f"{low} trial{'s' * (low != 1)} a case" if low == high else f"{low} to {high} trials a case"
+        )
+    if study.get("quick"):
+        found.append("quick profile")
+    return tuple(found)
+
+
+def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Everything that was read of the machine and the software."""
+    found = []
+    for group in ("machine", "limits", "software"):
+        for name, value in (environment.get(group) or {}).items():
+            found.append((name.replace("_", " "), _plain(name, value)))
+    command = environment.get("command")
+    if command:
+        found.append(("command", " ".join(str(part) for part in command)))
+    return tuple(found)
+
+
+def _plain(name: str, value: object) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_bytes") and isinstance(value, (int, float)):
+        return numbers.with_unit(float(value), "bytes")
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {part}" for key, part in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(part) for part in value) or "none"
+    return str(value)
+
+
+def environment_differences(cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
+    """What was not the same in all trials."""
+    found: dict[str, None] = {}
+    for case in cases:
+        for trial in case.trials:
+            for name, change in trial.source.environment.items():
+                before, now = (
+                    change if isinstance(change, (list, tuple)) and len(change) == 2 else ("", change)
+                )
+                found[f"{case.name}, {trial.source.name}: {name} {before} -> {now}"] = None
+    return tuple(found)
+
+
+# --- limits -----------------------------------------------------------------------------------------------
+
+
+def limits(
+    cases: Sequence[CaseMeasures], facts: Facts, verdict: Verdict, study: Json, damage: Sequence[str]
+) -> tuple[str, ...]:
+    """What was thinned, left out, not watched or not identifiable, and what the figures assume."""
+    found = [f"quick profile: {text}" for text in study.get("quick_differences") or ()]
+    found += [str(note) for note in study.get("notes") or ()]
+    found += [f"damaged record: {text}" for text in damage]
+    found += _trials_left_out(cases)
+    found += _cores(cases, facts.cores)
+    held = [case.name for case in cases if case.is_held_out]
+    if held:
+        found.append(
+            "held-out cases are measured and shown; no rule and no curve uses them, and no model has "
+            f"predicted them in this report: {', '.join(held)}"
+        )
+    found += [f"{gate.text}" for gate in facts.gates if gate.passed is False]
+    found += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
+    found += [f"{finding.rule}: {text}" for finding in verdict.findings for text in finding.unknown]
+    found += _not_watched(cases)
+    if any(len(case.usable) == 1 for case in cases):
+        found.append("cases with one trial: intervals say nothing about the variation between runs")
+    return tuple(dict.fromkeys(found))
+
+
+def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:
+    found = []
+    for case in cases:
+        if not case.trials:
+            found.append(f"not run: {case.name}")
+        for trial in case.trials:
+            if not trial.is_usable:
+                reason = "; ".join(trial.source.reasons) or "no figures"
+                found.append(f"{case.name}, {trial.source.name} is {trial.source.status}: {reason}")
+    return found
+
+
+def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
+    beyond = [case.name for case in cases if case.plan.get("needs_cores")]
+    if not beyond:
+        return []
+    return [f"shown but not judged, they need more than the {cores} cores here: {', '.join(beyond)}"]
+
+
+def _not_watched(cases: Sequence[CaseMeasures]) -> list[str]:
+    usable = [trial for case in cases for trial in case.usable]
+    if not usable:
+        return []
+    found = []
+    if not any(trial.resources.services for trial in usable):
+        found.append("not watched: the service's processes")
+    if not any(trial.served.total for trial in usable):
+        found.append("not watched: response times as the service measures them")
+    if not any(trial.probes for trial in usable):
+        found.append("not watched: no probe ran beside the load")
+    late = max((t.resources.tick_late_s or 0.0 for t in usable), default=0.0)
+    if late > 0.5:
+        found.append(f"monitors read up to {numbers.with_unit(late, 's')} late")
+    found.append("not watched: memory bandwidth, locks inside libraries, anything on other machines")
+    return found
+
+
+def next_commands(study: Json, environment: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
+    """How to repeat it and how to look at it again."""
+    found = []
+    command = environment.get("command")
+    if command:
+        found.append(" ".join(str(part) for part in command))
+    found.append(f"loadlens report runs/{run_id}")
+    if study.get("quick"):
+        found.append(f"loadlens run studies/{study['name']}")
+    return tuple(dict.fromkeys(found))

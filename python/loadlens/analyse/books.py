@@ -1,0 +1,162 @@
+"""Accounting: who sent and who counted how many requests over whole trials, what explains a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.source import Json
+from loadlens.analyse.trial import TrialMeasures
+from loadlens.model.report import AccountingRow
+from loadlens.stats.accounting import Part, reconcile
+
+NEVER_REACHED = ("resolve", "refused", "connect_timeout", "connect_failed", "own_descriptors", "own_ports")
+UNSURE = (
+    "reset",
+    "closed_before_response",
+    "closed_on_reuse",
+    "timeout",
+    "truncated",
+    "malformed",
+    "limit",
+    "tls",
+)
+
+
+def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...]:
+    """One row for the client, and one for each path that a service counted."""
+    trials = [trial for case in cases for trial in case.trials if trial.source.engine]
+    if not trials:
+        return ()
+    return (*_client(trials), *_paths([t for t in trials if t.is_usable], study))
+
+
+def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
+    """The law of counting, summed over streams and trials."""
+    found = []
+    for role in ("load", "probe"):
+        streams = [
+            stream
+            for trial in trials
+            for stream in (trial.source.engine or {}).get("streams", ())
+            if stream["role"] == role
+        ]
+        if not streams:
+            continue
+        issued = sum(s["requests"]["issued"] for s in streams)
+        ended = sum(s["requests"][name] for s in streams for name in ("answered", "failed", "in_flight"))
+        broken = sum(not s["law_holds"] for s in streams)
+        failed = sum(s["requests"]["failed"] for s in streams)
+        found.append(
+            AccountingRow(
+                source=f"client, {role}",
+                sent=issued,
+                expected_low=issued,
+                expected_high=issued,
+                observed=ended,
+                difference=ended - issued,
+                explained_by=f"issued = answered {ended - failed:,} + failed {failed:,}, in flight included"
+                + (f"; the law is broken in {broken} streams" if broken else ""),
+                state="bad" if broken or ended != issued else "ok",
+            )
+        )
+    return tuple(found)
+
+
+def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
+    """What the services wrote down, path by path, against what was sent there."""
+    counted = [trial for trial in trials if trial.served.total]
+    if not counted:
+        return []
+    ready = _ready_paths(study)
+    paths: dict[str, None] = {}
+    for trial in counted:
+        for stream in trial.streams:
+            paths |= {
+                step.path.partition("?")[0]: None for step in stream.plan.steps if "{{" not in step.path
+            }
+    found = [_path_row(path, counted, path in ready) for path in paths]
+    others = sum(
+        part.values.size for t in counted for (path, _), part in t.served.paths.items() if path not in paths
+    )
+    if others:
+        explained = "paths with a template, or asked by somebody else"
+        found.append(
+            AccountingRow("service, other paths", None, None, None, others, None, explained, "unknown")
+        )
+    return found
+
+
+def _path_row(path: str, trials: Sequence[TrialMeasures], is_ready_path: bool) -> AccountingRow:
+    parts: list[Part] = []
+    for trial in trials:
+        for stream in trial.streams:
+            for step, result in zip(stream.plan.steps, stream.engine.get("steps", ()), strict=False):
+                if step.path.partition("?")[0] == path:
+                    parts.append(_sent(stream.plan.is_probe, result, stream.engine))
+        if is_ready_path:
+            count = _readiness(trial)
+            parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
+    sent = sum(part.high for part in parts if part.source != "readiness")
+    observed = sum(trial.served.count(path) for trial in trials)
+    found = reconcile(observed, tuple(parts))
+    return AccountingRow(
+        source=f"service, {path}",
+        sent=sent,
+        expected_low=found.expected_low,
+        expected_high=found.expected_high,
+        observed=observed,
+        difference=observed - sent,
+        explained_by=_explained(parts, found.unexplained, sum(t.served.faulty for t in trials)),
+        state="ok" if found.unexplained == 0 else "bad",
+    )
+
+
+def _sent(is_probe: bool, step: Mapping[str, object], stream: Json) -> Part:
+    """Requests of a step that reached the service: all issued, less those that certainly or maybe did not."""
+    requests = step.get("requests")
+    assert isinstance(requests, dict)
+    issued = int(requests.get("issued", 0))
+    errors = stream.get("errors", {})
+    never = sum(int(errors.get(kind, {}).get("count", 0)) for kind in NEVER_REACHED)
+    unsure = sum(int(errors.get(kind, {}).get("count", 0)) for kind in UNSURE) + int(
+        requests.get("in_flight", 0)
+    )
+    source = "probes" if is_probe else "load"
+    if len(stream.get("steps", ())) > 1:  # errors are counted by stream: any of them may be of this step
+        return Part(source, max(0, issued - never - unsure), issued)
+    return Part(source, max(0, issued - never - unsure), issued - never)
+
+
+def _readiness(trial: TrialMeasures) -> int | None:
+    count = trial.source.idle.get("readiness_requests")
+    if isinstance(count, dict):
+        return sum(int(value) for value in count.values())
+    return int(count) if count is not None else None
+
+
+def _ready_paths(study: Json) -> set[str]:
+    return {
+        str(service["ready"]["path"])
+        for case in study.get("cases", ())
+        for service in case.get("services", ())
+        if service.get("ready")
+    }
+
+
+def _explained(parts: Sequence[Part], unexplained: int, faulty: int) -> str:
+    sums: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        low, high = sums.get(part.source, (0, 0))
+        sums[part.source] = (low + part.low, high + part.high)
+    words = [
+        f"{source} {high:,}" if low == high else f"{source} {low:,}–{high:,}"
+        for source, (low, high) in sums.items()
+        if high
+    ]
+    text = " + ".join(words) or "nothing was sent there"
+    if faulty:
+        text += f"; {faulty} lines could not be read"
+    if unexplained:
+        text += f"; {unexplained:+d} not explained"
+    return text

@@ -1,0 +1,249 @@
+"""One case over its trials: the trial is the unit, and every figure says how many it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from loadlens.analyse.source import Json
+from loadlens.analyse.trial import StepMeasures, StreamMeasures, TrialMeasures
+from loadlens.looks import numbers
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.stats import trials as over
+from loadlens.stats import within
+from loadlens.stats.counts import IntervalCounts
+from loadlens.stats.interval import Insufficient, Interval
+
+Found = Interval | Insufficient
+
+
+@dataclass(frozen=True, eq=False)
+class CaseMeasures:
+    """A case with all its trials, the unusable ones too."""
+
+    plan: Json  # the case as planned
+    trials: tuple[TrialMeasures, ...]
+
+    @property
+    def slug(self) -> str:
+        """The case's folder name."""
+        return str(self.plan["slug"])
+
+    @property
+    def name(self) -> str:
+        """The case's name."""
+        return str(self.plan["name"])
+
+    @property
+    def experiment(self) -> str:
+        """The experiment that it belongs to."""
+        return str(self.plan["experiment"])
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """Level of each factor."""
+        return {str(factor): str(level) for factor, level in self.plan["levels"].items()}
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether it was set aside to test predictions on."""
+        return bool(self.plan.get("held_out"))
+
+    @cached_property
+    def usable(self) -> tuple[TrialMeasures, ...]:
+        """Trials whose figures may enter an estimate."""
+        return tuple(trial for trial in self.trials if trial.is_usable)
+
+    @cached_property
+    def loads(self) -> tuple[StreamMeasures, ...]:
+        """The load stream of each usable trial."""
+        return tuple(trial.load for trial in self.usable if trial.load is not None)
+
+    @property
+    def reference(self) -> StreamMeasures | None:
+        """The load stream of the first usable trial, for what all trials share."""
+        return self.loads[0] if self.loads else None
+
+    def why_nothing(self) -> str:
+        """Why there are no figures."""
+        if not self.trials:
+            return "not run"
+        reasons = [reason for trial in self.trials for reason in trial.source.reasons]
+        return reasons[0] if reasons else str(self.trials[0].source.status)
+
+    # --- the load ------------------------------------------------------------------------------------
+
+    @cached_property
+    def throughput(self) -> Figure:
+        """Successes per second."""
+        return self._rate([load.throughput for load in self.loads], [int(x.ok.sum()) for x in self.loads])
+
+    def step_rate(self, step: int) -> Figure:
+        """Successes per second of one step."""
+        parts = [load.steps[step] for load in self.loads]
+        found = [
+            within.rate(part.ok, load.grid.lengths_s) for part, load in zip(parts, self.loads, strict=True)
+        ]
+        return self._rate(found, [int(part.ok.sum()) for part in parts])
+
+    def _rate(self, found: Sequence[Found], samples: Sequence[int]) -> Figure:
+        return self.figure("throughput", "1/s", found, samples)
+
+    @cached_property
+    def failed_share(self) -> Figure:
+        """Share of the ended requests that did not end as expected."""
+        return self.share_figure(
+            "failed.share", [(load.not_ok, load.ok + load.not_ok) for load in self.loads]
+        )
+
+    @property
+    def issued(self) -> int:
+        """Requests issued in the measured part of all usable trials."""
+        return sum(load.counts["issued"] for load in self.loads)
+
+    @property
+    def failed_count(self) -> int:
+        """Requests that did not end as expected in the measured part of all usable trials."""
+        return int(sum(float(load.not_ok.sum()) for load in self.loads))
+
+    @cached_property
+    def in_flight(self) -> Figure:
+        """Mean requests in flight."""
+        return self.level_figure("in_flight", "requests", [load.in_flight for load in self.loads])
+
+    def mean(self, of: Callable[[StreamMeasures], StepMeasures], kind: str = "response") -> Figure:
+        """Mean response or service time of one step or of all."""
+        steps = [of(load) for load in self.loads]
+        found = [s.response_mean if kind == "response" else s.service_mean for s in steps]
+        figure = self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
+        timed_out = sum(load.timed_out for load in self.loads)
+        if timed_out and isinstance(figure, Estimate):
+            # They lasted at least the time-out, and are not among the successes: the mean is a lower bound.
+            return _with(figure, high=None, method=f"{figure.method}; {timed_out} timed out are not in it")
+        return figure
+
+    def quantile(
+        self, of: Callable[[StreamMeasures], StepMeasures], p: float, kind: str = "response"
+    ) -> Figure:
+        """A quantile of response or service time of one step or of all."""
+        steps = [of(load) for load in self.loads]
+        counts = [s.response if kind == "response" else s.service for s in steps]
+        return self.quantile_figure(f"{kind}_time.{quantile_name(p)}", counts, p)
+
+    # --- probes --------------------------------------------------------------------------------------
+
+    @cached_property
+    def probe_names(self) -> tuple[str, ...]:
+        """Names of the probes."""
+        return tuple(p.plan.name for p in self.usable[0].probes) if self.usable else ()
+
+    def probe_streams(self, name: str) -> list[StreamMeasures]:
+        """A probe's stream in each usable trial."""
+        return [p for trial in self.usable for p in trial.probes if p.plan.name == name]
+
+    def probe_mean(self, name: str) -> Figure:
+        """Mean response time of a probe."""
+        steps = [stream.all_steps() for stream in self.probe_streams(name)]
+        found = [step.response_mean for step in steps]
+        return self.figure("response_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
+
+    def probe_quantile(self, name: str, p: float) -> Figure:
+        """A quantile of the response time of a probe."""
+        counts = [stream.all_steps().response for stream in self.probe_streams(name)]
+        return self.quantile_figure(f"response_time.{quantile_name(p)}", counts, p)
+
+    # --- figures -------------------------------------------------------------------------------------
+
+    def figure(self, metric: str, unit: str, found: Sequence[Found], samples: Sequence[int]) -> Figure:
+        """A positive quantity over trials: t on logs; with one trial, within it."""
+        return self._over(metric, unit, found, samples, over.over_trials)
+
+    def level_figure(self, metric: str, unit: str, found: Sequence[Found]) -> Figure:
+        """A quantity that may be zero, over trials."""
+        return self._over(metric, unit, found, [0] * len(found), over.level_over_trials)
+
+    def _over(
+        self,
+        metric: str,
+        unit: str,
+        found: Sequence[Found],
+        samples: Sequence[int],
+        combine: Callable[[np.ndarray[tuple[int], np.dtype[np.float64]]], Found],
+    ) -> Figure:
+        known = [interval for interval in found if isinstance(interval, Interval)]
+        if not found:
+            return NotMeasured(metric, self.why_nothing())
+        if not known:
+            return Undecided(metric, unit, next(i.reason for i in found if isinstance(i, Insufficient)))
+        total = sum(samples)
+        if len(known) == 1:
+            return _estimate(metric, unit, known[0], 1, total)
+        points = np.array([interval.point for interval in known])
+        whole = combine(points)
+        if isinstance(whole, Insufficient):
+            shown = " and ".join(numbers.with_unit(point, unit) for point in points)
+            return Undecided(metric, unit, f"{whole.reason}; they gave {shown}")
+        return _estimate(metric, unit, whole, len(known), total)
+
+    def quantile_figure(self, metric: str, counts: Sequence[IntervalCounts], p: float) -> Figure:
+        """A quantile over trials."""
+        if not counts:
+            return NotMeasured(metric, self.why_nothing())
+        samples = sum(part.observed for part in counts)
+        if len(counts) == 1:
+            found = within.quantile(counts[0], p)
+        else:
+            found = over.quantile_over_trials(counts, p)
+        if isinstance(found, Insufficient):
+            return Undecided(metric, "s", found.reason)
+        figure = _estimate(metric, "s", found, len(counts), samples)
+        if p > 0.5 and not within.is_firm(found, p):
+            above = found.independent * (1 - p)
+            return _with(figure, method=f"{figure.method}; {above:.1f} independent requests above it")
+        return figure
+
+    def share_figure(self, metric: str, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Figure:
+        """A share over trials, from hits and totals by interval of each trial."""
+        if not parts:
+            return NotMeasured(metric, self.why_nothing())
+        found = [within.share(hits, totals) for hits, totals in parts]
+        known = [interval for interval in found if isinstance(interval, Interval)]
+        samples = int(sum(float(totals.sum()) for _, totals in parts))
+        if not known:
+            return Undecided(metric, "share", "no request ended")
+        if len(known) == 1:
+            return _estimate(metric, "share", known[0], 1, samples)
+        points = np.array([interval.point for interval in known])
+        whole = over.share_over_trials(points, np.array([float(totals.sum()) for _, totals in parts]))
+        if isinstance(whole, Insufficient):
+            shown = " and ".join(numbers.with_unit(point, "share") for point in points)
+            return Undecided(metric, "share", f"{whole.reason}; they gave {shown}")
+        return _estimate(metric, "share", whole, len(known), samples)
+
+
+def quantile_name(p: float) -> str:
+    """`p99`, `p999`."""
+    return "p" + f"{p * 100:g}".replace(".", "")
+
+
+def all_of(load: StreamMeasures) -> StepMeasures:
+    """All steps of a stream as one."""
+    return load.all_steps()
+
+
+def step_of(index: int) -> Callable[[StreamMeasures], StepMeasures]:
+    """One step of a stream."""
+    return lambda load: load.steps[index]
+
+
+def _estimate(metric: str, unit: str, found: Interval, trials: int, samples: int) -> Estimate:
+    return Estimate(metric, unit, found.point, found.low, found.high, trials, samples, found.method)
+
+
+def _with(figure: Estimate, **changes: object) -> Estimate:
+    from dataclasses import replace
+
+    return replace(figure, **changes)  # type: ignore[arg-type]

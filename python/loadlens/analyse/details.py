@@ -1,0 +1,379 @@
+"""One case in detail: its plan in words, every trial, failures, and the charts of one trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from loadlens.analyse import logs
+from loadlens.analyse.case import CaseMeasures, all_of
+from loadlens.analyse.curves import failure_modes, inside
+from loadlens.analyse.resources import Series
+from loadlens.analyse.source import Json, StreamPlan
+from loadlens.analyse.trial import StreamMeasures, TrialMeasures
+from loadlens.analyse.watched import server_cores
+from loadlens.looks import numbers, words
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
+from loadlens.model.trial import Outcome
+from loadlens.stats import within
+from loadlens.stats.counts import IntervalCounts
+from loadlens.stats.interval import Insufficient, Interval
+
+MS = 1000.0
+COLUMNS = (
+    Column("requests/s", "1/s"),
+    Column("mean", "s"),
+    Column("p99", "s"),
+    Column("failed", "share"),
+    Column("server CPU", "cores"),
+    Column("generator late, p99", "s"),
+)
+LEVELS = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
+MOST_COLUMNS = 120  # of a heat map
+BINS_A_DECADE = 8
+MOST_PROCESSES = 6
+MIB = 1024.0**2
+Row = dict[str, object]
+
+
+def detail(case: CaseMeasures, cores: float, *, is_open: bool) -> CaseDetail:
+    """Everything about one case."""
+    return CaseDetail(
+        slug=case.slug,
+        name=case.name,
+        plan=plan_in_words(case),
+        trial_columns=COLUMNS,
+        trials=tuple(_trial_row(case, trial) for trial in case.trials),
+        failures=_failures(case),
+        charts=_charts(case, cores),
+        log_tail=_log_tail(case),
+        open=is_open,
+    )
+
+
+def plan_in_words(case: CaseMeasures) -> str:
+    """The load, its probes and how long it lasts, in one line."""
+    load = case.reference
+    if load is None:
+        return f"{case.name}: {case.why_nothing()}"
+    parts = [", ".join(step.request for step in load.plan.steps), _load_words(load.plan, case.plan)]
+    for trial in case.usable[:1]:
+        engine = trial.source.engine or {}
+        parts.append(
+            f"{numbers.duration(engine.get('measured_s', load.grid.seconds))} measured"
+            f" after {numbers.duration(engine.get('warmup_s', 0.0))} of warm-up"
+        )
+        parts += [
+            f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
+        ]
+    parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
+    return " · ".join(parts)
+
+
+def _load_words(plan: StreamPlan, case: Json) -> str:
+    if not plan.is_closed:
+        return f"open loop, {plan.load:g} requests/s"
+    think = f", {numbers.with_unit(plan.think_s, 's')} of thinking" if plan.think_s else ""
+    connection = {"keep": "kept connections", "new": "a new connection each"}.get(plan.connection, "")
+    return f"closed loop, {words.plural(int(plan.load), 'user')}{think}, {connection or plan.connection}"
+
+
+# --- trials -----------------------------------------------------------------------------------------------
+
+
+def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
+    note = "; ".join((*trial.source.reasons, *trial.source.notes, *trial.source.leaks))
+    return TrialRow(
+        name=trial.source.name,
+        status=str(trial.source.status),
+        position=trial.source.position,
+        note=note,
+        figures=_trial_figures(trial),
+    )
+
+
+def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
+    load = trial.load
+    if load is None:
+        reason = trial.source.reasons[0] if trial.source.reasons else "it never ran"
+        return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
+    steps = load.all_steps()
+    samples = int(steps.ok.sum())
+    cpu = server_cores(trial)
+    lag = trial.generator.get("lag_p99_s")
+    return (
+        _within("throughput", "1/s", load.throughput, samples),
+        _within("response_time.mean", "s", steps.response_mean, samples),
+        _within("response_time.p99", "s", within.quantile(steps.response, 0.99), samples),
+        _within("failed.share", "share", load.failed_share, samples),
+        NotMeasured("cpu", "not watched") if cpu is None else _within("cpu", "cores", cpu, 0),
+        NotMeasured("lag", "not recorded")
+        if lag is None
+        else Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator"),
+    )
+
+
+def _within(metric: str, unit: str, found: Interval | Insufficient, samples: int) -> Figure:
+    if isinstance(found, Insufficient):
+        return Undecided(metric, unit, found.reason)
+    return Estimate(metric, unit, found.point, found.low, found.high, 1, samples, found.method)
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+def _failures(case: CaseMeasures) -> Table | None:
+    if case.reference is None:
+        return None
+    modes = failure_modes(case)
+    if not modes:
+        return None
+    rows = []
+    for mode in modes:
+        outcome = words.OUTCOMES.get(Outcome[mode.outcome.upper()], mode.outcome)
+        share = _exact_share(mode.count, case.issued)
+        rows.append(
+            (
+                mode.label,
+                outcome,
+                str(mode.status) if mode.status else "no answer",
+                mode.count,
+                share,
+                _exact_time(mode.median_s, mode.count),
+                f"{mode.pile:.0%}" if mode.pile is not None else "not known",
+            )
+        )
+    columns = (
+        Column("step", align="left"),
+        Column("outcome", align="left"),
+        Column("status", align="left"),
+        Column("count", "requests"),
+        Column("share of issued", "share"),
+        Column("median time", "s"),
+        Column("within 10 % of it"),
+    )
+    return Table(columns, tuple(rows), "measured part of the valid trials")
+
+
+def _exact_share(count: int, issued: int) -> Figure:
+    if not issued:
+        return NotMeasured("failed.share", "nothing was issued")
+    point = count / issued
+    return Estimate("failed.share", "share", point, point, point, 1, issued, "exact count")
+
+
+def _exact_time(seconds: float | None, count: int) -> Figure:
+    if seconds is None:
+        return NotMeasured("failed_time.p50", "the sample log was thinned")
+    return Estimate("failed_time.p50", "s", seconds, seconds, seconds, 1, count, "exact median")
+
+
+def _log_tail(case: CaseMeasures) -> str:
+    """The last log lines of a trial that failed or had failures."""
+    for trial in case.trials:
+        if trial.is_usable and not trial.failures:
+            continue
+        names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
+        text = "\n".join(logs.tail(trial.source.log(name)) for name in names).strip()
+        if text:
+            return text
+    return ""
+
+
+# --- charts -----------------------------------------------------------------------------------------------
+
+
+def _charts(case: CaseMeasures, cores: float) -> tuple[Chart, ...]:
+    if case.reference is None:
+        return ()
+    trial = case.usable[0]
+    found = [quantile_chart(case), heat_chart(case, trial, cores), resource_chart(case, trial)]
+    return tuple(chart for chart in found if chart is not None)
+
+
+def quantile_chart(case: CaseMeasures) -> Chart | None:
+    """Response and service time at the quantiles that the evidence bears."""
+    rows: list[Row] = []
+    for kind in ("response", "service"):
+        if kind == "service" and not _differ(case):
+            continue
+        for p in LEVELS:
+            figure = case.quantile(all_of, p, kind)
+            if isinstance(figure, Estimate):
+                rows.append(
+                    {
+                        "metric": kind,
+                        "nines": 1 / (1 - p),
+                        "ms": figure.point * MS,
+                        "lo": None if figure.low is None else figure.low * MS,
+                        "hi": None if figure.high is None else figure.high * MS,
+                    }
+                )
+    responses = [row for row in rows if row["metric"] == "response"]
+    if len(responses) < 2:
+        return None
+    last = max(float(str(row["nines"])) for row in responses)
+    median = next((row for row in responses if row["nines"] == 2.0), responses[0])
+    handler = _handler_words(case)
+    return Chart(
+        kind="quantiles",
+        anchor=f"chart-quantiles-{case.slug}",
+        headline=f"Half within {numbers.with_unit(float(str(median['ms'])) / MS, 's')}, "
+        f"{100 * (1 - 1 / last):g} % within {numbers.with_unit(float(str(responses[-1]['ms'])) / MS, 's')}",
+        datasets={"curve": tuple(rows), "cut": ({"nines": last, "label": "beyond: too few requests"},)},
+        options={"trials": len(case.usable), "time_label": "time"},
+        caption="; ".join(part for part in (_caption(case), handler) if part),
+        entities={"response": 1, "service": 2},
+    )
+
+
+def _differ(case: CaseMeasures) -> bool:
+    """Whether waiting in the generator makes response and service time differ by more than 1 %."""
+    response, service = case.mean(all_of), case.mean(all_of, "service")
+    if not isinstance(response, Estimate) or not isinstance(service, Estimate):
+        return False
+    return response.point > 1.01 * service.point
+
+
+def _handler_words(case: CaseMeasures) -> str:
+    load = case.reference
+    assert load is not None
+    parts = []
+    for step in load.plan.steps:
+        handler = inside(case, step.path)
+        if isinstance(handler, Estimate):
+            parts.append(f"{step.name} {numbers.show(handler).with_interval}")
+    return f"mean as the server measured it: {', '.join(parts)}" if parts else ""
+
+
+def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart | None:
+    """Response times over the time of one trial, with the CPU of the services beneath."""
+    load = trial.load
+    if load is None or trial.grid is None:
+        return None
+    counts = load.all_steps().response
+    if counts.observed == 0:
+        return None
+    width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
+    cells = _heat_cells(load, counts, width)
+    cpu = _cpu_columns(trial, width, cores)
+    engine = trial.source.engine or {}
+    datasets: dict[str, tuple[Row, ...]] = {"cells": tuple(cells)}
+    if cpu:
+        datasets["cpu"] = tuple(cpu)
+    warmup = float(engine.get("warmup_s") or 0.0)
+    if warmup:
+        datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
+    slowest = max(float(str(cell["hi"])) for cell in cells)
+    fastest = min(float(str(cell["lo"])) for cell in cells)
+    return Chart(
+        kind="heat",
+        anchor=f"chart-heat-{case.slug}",
+        headline=f"Response times lie between {numbers.with_unit(fastest / MS, 's')} and "
+        f"{numbers.with_unit(slowest / MS, 's')}" + _cpu_words(trial, cores),
+        datasets=datasets,
+        options={"trials": 1, "cores": cores, "time_label": "response time"},
+        caption=f"{trial.source.name}, {counts.observed:,} successes by when they ended",
+    )
+
+
+def _cpu_words(trial: TrialMeasures, cores: float) -> str:
+    cpu = server_cores(trial)
+    return "" if cpu is None else f"; the service uses {cpu.point:.2f} of {cores:g} cores"
+
+
+def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> list[Row]:
+    starts = load.grid.starts_s[counts.interval]
+    column = np.floor((starts - load.grid.starts_s[0]) / width).astype(np.int64)
+    row = np.floor(np.log10(np.maximum(counts.upper * MS, 1e-6)) * BINS_A_DECADE).astype(np.int64)
+    keys, place = np.unique(np.stack([column, row]), axis=1, return_inverse=True)
+    totals = np.bincount(place.ravel(), weights=counts.count)
+    begin = float(load.grid.starts_s[0])
+    return [
+        {
+            "t": begin + float(c) * width,
+            "t2": begin + (float(c) + 1) * width,
+            "lo": float(10 ** (r / BINS_A_DECADE)),
+            "hi": float(10 ** ((r + 1) / BINS_A_DECADE)),
+            "n": int(n),
+        }
+        for (c, r), n in zip(keys.T, totals, strict=True)
+    ]
+
+
+def _cpu_columns(trial: TrialMeasures, width: float, cores: float) -> list[Row]:
+    """CPU of all processes of the services in each column, percent of the cores allotted."""
+    assert trial.grid is not None
+    series = [p.series["cpu_s"] for p in trial.resources.services if "cpu_s" in p.series]
+    if not series or cores <= 0:
+        return []
+    begin = float(trial.grid.starts_s[0])
+    columns = math.ceil(trial.grid.seconds / width)
+    edges = begin + width * np.arange(columns + 1)
+    used = np.zeros(columns)
+    for one in series:
+        used += np.diff(np.interp(edges, one.seconds, one.values))
+    return [
+        {"t": float(t), "t2": float(t) + width, "cpu": float(min(100.0, 100 * u / width / cores))}
+        for t, u in zip(edges[:-1], used, strict=True)
+    ]
+
+
+def resource_chart(case: CaseMeasures, trial: TrialMeasures) -> Chart | None:
+    """CPU, memory, threads and disk writes of each process over the trial."""
+    ranked = sorted(
+        trial.resources.services, key=lambda p: -(p.cpu.point if isinstance(p.cpu, Interval) else 0.0)
+    )[:MOST_PROCESSES]
+    rows: list[Row] = []
+    for process in ranked:
+        rows += _rates(process.series, "cpu_s", "CPU, cores", process.label, 1.0)
+        rows += _levels(process.series, "rss_bytes", "memory, MiB", process.label, MIB)
+        rows += _levels(process.series, "threads", "threads", process.label, 1.0)
+        rows += _rates(process.series, "write_bytes", "disk writes, MiB/s", process.label, MIB)
+    if not rows:
+        return None
+    busiest = ranked[0]
+    used = f"{busiest.cpu.point:.2f} cores" if isinstance(busiest.cpu, Interval) else "CPU not read"
+    memory = busiest.peaks.get("rss_bytes")
+    resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
+    return Chart(
+        kind="resources",
+        anchor=f"chart-resources-{case.slug}",
+        headline=f"{busiest.label} uses {used}"
+        + ("" if memory is None else f" and {numbers.with_unit(memory, 'bytes')} of memory"),
+        datasets={"readings": tuple(rows)},
+        options={"trials": 1, "resources": resources},
+        caption=f"{trial.source.name}, {words.plural(len(ranked), 'process', 'processes')} of the services",
+        entities={process.label: slot for slot, process in enumerate(ranked, start=1)},
+    )
+
+
+def _rates(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
+    if metric not in series or series[metric].seconds.size < 2:
+        return []
+    seconds = series[metric].seconds
+    rates = np.diff(series[metric].values) / np.diff(seconds) / unit
+    return [
+        {"t": float(t), "resource": resource, "process": process, "value": float(v)}
+        for t, v in zip(seconds[1:], rates, strict=True)
+        if t >= 0
+    ]
+
+
+def _levels(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
+    if metric not in series:
+        return []
+    return [
+        {"t": float(t), "resource": resource, "process": process, "value": float(v) / unit}
+        for t, v in zip(series[metric].seconds, series[metric].values, strict=True)
+        if t >= 0
+    ]
+
+
+def _caption(case: CaseMeasures) -> str:
+    if len(case.usable) == 1:
+        return "1 trial, 95 % intervals within it"
+    return f"{len(case.usable)} trials, 95 % intervals over trials"

@@ -1,0 +1,115 @@
+"""Conditions without which figures must not be believed, looked at over the whole record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loadlens.analyse.case import CaseMeasures
+from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT
+from loadlens.model.facts import Curve, Gate, Step
+from loadlens.model.report import AccountingRow
+
+MOST_NAMED = 3
+
+
+def gates_of(
+    cases: Sequence[CaseMeasures], curves: Sequence[Curve], books: Sequence[AccountingRow], cores: int
+) -> tuple[Gate, ...]:
+    """All gates, in the order in which a reader should look at them."""
+    steps = [step for curve in curves for step in curve.steps]
+    return (
+        _counting(cases),
+        _generator(steps),
+        _little(steps),
+        _steady(steps),
+        _accounting(books),
+        _colocation(curves, cores),
+    )
+
+
+def _counting(cases: Sequence[CaseMeasures]) -> Gate:
+    trials = [trial for case in cases for trial in case.trials if trial.source.engine]
+    if not trials:
+        return Gate("counting", None, "no trial came to an end")
+    broken = [
+        trial
+        for trial in trials
+        if not all(stream.get("law_holds") for stream in (trial.source.engine or {}).get("streams", ()))
+    ]
+    if broken:
+        return Gate(
+            "counting", False, f"the law of counting is broken in {len(broken)} of {len(trials)} trials"
+        )
+    return Gate("counting", True, f"every request is accounted for in {len(trials)} of {len(trials)} trials")
+
+
+def _generator(steps: Sequence[Step]) -> Gate:
+    known = [step for step in steps if step.generator.verdict != "unknown"]
+    if not known:
+        return Gate("generator", None, "the generator's health was not recorded")
+    late = [step for step in known if step.generator.verdict in GENERATOR_AT_FAULT]
+    if late:
+        return Gate("generator", False, f"the generator was late in {_named(late, len(known))}")
+    busiest = max((step.generator.busy or 0.0) for step in known)
+    return Gate("generator", True, f"the generator kept up, busy {busiest:.0%} at most")
+
+
+def _little(steps: Sequence[Step]) -> Gate:
+    broken = [step for step in steps if step.little == "broken"]
+    if broken:
+        return Gate("little", False, f"Little's law is broken in {_named(broken, len(steps))}")
+    held = sum(step.little == "holds" for step in steps)
+    if not held:
+        return Gate("little", None, "trials are too short to check Little's law")
+    return Gate("little", True, f"Little's law holds in {held} of {len(steps)} cases, the rest are too short")
+
+
+def _steady(steps: Sequence[Step]) -> Gate:
+    known = [step for step in steps if step.steady != "unknown"]
+    if not known:
+        return Gate("steady", None, "too few requests to tell a drift from noise")
+    drifting = [step for step in known if step.steady == "no_steady"]
+    if drifting:
+        return Gate("steady", False, f"no steady state in {_named(drifting, len(known))}")
+    rest = "" if len(known) == len(steps) else f", {len(steps) - len(known)} have too few requests to tell"
+    return Gate("steady", True, f"{len(known)} of {len(steps)} cases are steady{rest}")
+
+
+def _accounting(books: Sequence[AccountingRow]) -> Gate:
+    known = [row for row in books if row.observed is not None]
+    if not known:
+        return Gate("accounting", None, "the service does not count its requests")
+    off = [row for row in known if row.state == "bad"]
+    if off:
+        return Gate(
+            "accounting", False, f"{off[0].source}: {off[0].difference:+d} requests are not explained"
+        )
+    return Gate("accounting", True, f"{len(known)} counts agree")
+
+
+def _colocation(curves: Sequence[Curve], cores: int) -> Gate:
+    shared = [curve for curve in curves if curve.shares_cores is not False]
+    if not shared:
+        return Gate("colocation", True, "generator and service ran on cores of their own")
+    read = [
+        step
+        for curve in shared
+        for step in curve.steps
+        if step.generator.cpu_cores is not None and step.processes
+    ]
+    if not read:
+        return Gate("colocation", None, "the CPU of generator or service was not read")
+    full = [s for s in read if (s.generator.cpu_cores or 0.0) + s.server_cores >= FULL_CORES * cores]
+    if full:
+        return Gate(
+            "colocation",
+            False,
+            f"generator and service fill the {cores} cores that they share in {_named(full, len(read))}",
+        )
+    return Gate("colocation", True, f"generator and service never fill the {cores} cores that they share")
+
+
+def _named(steps: Sequence[Step], of: int) -> str:
+    names = ", ".join(step.label for step in steps[:MOST_NAMED])
+    more = f" and {len(steps) - MOST_NAMED} more" if len(steps) > MOST_NAMED else ""
+    return f"{len(steps)} of {of} cases ({names}{more})"

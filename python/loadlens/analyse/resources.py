@@ -1,0 +1,237 @@
+"""What processes and the machine used in the measured part, from the monitors' readings.
+
+Counters are cumulative: what counts is the difference between the readings at the edges.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadlens.stats import within
+from loadlens.stats.interval import Floats, Insufficient, Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HOT = 0.05  # of a core: a thread that uses more is hot
+LAB = ("(generator)", "(monitor)")
+CPU = ("cpu_user_s", "cpu_system_s")
+CHARTED = ("rss_bytes", "pss_bytes", "threads", "descriptors")
+COUNTED = ("read_bytes", "write_bytes", "voluntary_switches", "involuntary_switches", "major_faults")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Readings of one metric with one set of labels, in order of time."""
+
+    seconds: Floats
+    values: Floats
+
+    def between(self, begin: float, end: float) -> Series:
+        """Readings within a part, both edges included."""
+        inside = (self.seconds >= begin) & (self.seconds <= end)
+        return Series(self.seconds[inside], self.values[inside])
+
+    def rate(self, begin: float, end: float) -> Interval | Insufficient:
+        """Growth per second of a counter over a part, from its growth between readings."""
+        part = self.between(begin, end)
+        if part.seconds.size < 2:
+            return Insufficient(f"{part.seconds.size} readings in the measured part, needs 2")
+        growth, lengths = np.diff(part.values), np.diff(part.seconds)
+        if np.any(growth < 0):
+            return Insufficient("the counter went back: the process was replaced")
+        found = within.mean(growth, lengths)
+        if isinstance(found, Interval):
+            return found
+        point = float(growth.sum() / lengths.sum())
+        return Interval(point, None, None, float(growth.size), "difference of two readings")
+
+    def last_before(self, when: float) -> float | None:
+        """The last reading up to a moment."""
+        place = int(np.searchsorted(self.seconds, when, side="right"))
+        return float(self.values[place - 1]) if place else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Process:
+    """One process in the measured part."""
+
+    service: str
+    replica: str
+    pid: str
+    name: str
+    cpu: Interval | Insufficient  # cores
+    system: float | None  # cores of it spent in the kernel
+    waiting: Interval | Insufficient  # cores wanted and not given
+    hot_threads: int | None
+    peaks: Mapping[str, float]  # largest reading of rss_bytes, threads, descriptors
+    rates: Mapping[str, float]  # per second: bytes read and written, switches, faults
+    series: Mapping[str, Series]  # over the whole trial, for charts
+
+    @property
+    def label(self) -> str:
+        """`api uvicorn 4711`, with the replica where there are several."""
+        replica = "" if self.replica in ("", "0", "1") else f".{self.replica}"
+        return f"{self.service}{replica} {self.name} {self.pid}"
+
+    @property
+    def is_lab(self) -> bool:
+        """Whether it belongs to Loadlens and not to the service under test."""
+        return self.service in LAB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resources:
+    """All that was watched."""
+
+    processes: tuple[Process, ...]
+    host_busy: Interval | Insufficient | None  # cores
+    steal: float | None  # share of the machine's time
+    host_series: Series | None  # busy seconds of all CPUs, cumulative
+    tick_late_s: float | None  # the monitor's own lateness, worst
+
+    @property
+    def services(self) -> tuple[Process, ...]:
+        """Processes of the services under test."""
+        return tuple(process for process in self.processes if not process.is_lab)
+
+
+def read(readings: pl.DataFrame, begin: float, end: float) -> Resources:
+    """Summarise the readings of a trial over its measured part [begin, end], seconds since t0."""
+    if readings.is_empty():
+        return Resources((), None, None, None, None)
+    table = _series_by_labels(readings, ("proc", "host", "monitor"))
+    proc: dict[tuple[str, str, str], dict[str, Series]] = {}
+    names: dict[tuple[str, str, str], str] = {}
+    threads: dict[str, list[Series]] = {}
+    host: dict[str, Series] = {}
+    late: float | None = None
+    for (source, metric, text), series in table.items():
+        labels = json.loads(text) if text else {}
+        if source == "proc" and "tid" in labels:
+            if metric == "thread_run_s":
+                threads.setdefault(str(labels["pid"]), []).append(series)
+        elif source == "proc":
+            key = (str(labels["service"]), str(labels["replica"]), str(labels["pid"]))
+            known = proc.setdefault(key, {})
+            known[metric] = _joined(known.get(metric), series)
+            names[key] = str(labels["process"])
+        elif source == "host" and labels.get("cpu") == "all":
+            host[metric] = series
+        elif source == "monitor" and metric == "tick_late_s":
+            late = float(series.values.max())
+    processes = [
+        _process(key, names[key], metrics, threads.get(key[2]), begin, end) for key, metrics in proc.items()
+    ]
+    busy = _host_busy(host)
+    return Resources(
+        tuple(sorted(processes, key=lambda p: (p.service, p.replica, len(p.pid), p.pid))),
+        None if busy is None else busy.rate(begin, end),
+        _steal(host, begin, end),
+        busy,
+        late,
+    )
+
+
+def _series_by_labels(readings: pl.DataFrame, sources: Sequence[str]) -> dict[tuple[str, str, str], Series]:
+    import polars as pl
+
+    kept = readings.filter(pl.col("source").is_in(list(sources)) & pl.col("value").is_not_null())
+    found: dict[tuple[str, str, str], Series] = {}
+    for key, part in kept.sort("time_ns").group_by(["source", "metric", "labels"], maintain_order=True):
+        source, metric, text = (str(field) for field in key)
+        found[(source, metric, text)] = Series(
+            part["time_ns"].to_numpy().astype(np.float64) / 1e9, part["value"].to_numpy().astype(np.float64)
+        )
+    return found
+
+
+def _joined(first: Series | None, second: Series) -> Series:
+    """Readings of one process under two names (it executed another program), in order of time."""
+    if first is None:
+        return second
+    seconds = np.concatenate([first.seconds, second.seconds])
+    order = np.argsort(seconds, kind="stable")
+    return Series(seconds[order], np.concatenate([first.values, second.values])[order])
+
+
+def _process(
+    key: tuple[str, str, str],
+    name: str,
+    metrics: Mapping[str, Series],
+    threads: Sequence[Series] | None,
+    begin: float,
+    end: float,
+) -> Process:
+    cpu = _added([metrics[m] for m in CPU if m in metrics])
+    unread = Insufficient("not read")
+    system = metrics["cpu_system_s"].rate(begin, end) if "cpu_system_s" in metrics else unread
+    peaks = {}
+    for metric in CHARTED:
+        part = metrics[metric].between(begin, end).values if metric in metrics else np.zeros(0)
+        if part.size:
+            peaks[metric] = float(part.max())
+    rates = {}
+    for metric in COUNTED:
+        found = metrics[metric].rate(begin, end) if metric in metrics else unread
+        if isinstance(found, Interval):
+            rates[metric] = found.point
+    return Process(
+        service=key[0],
+        replica=key[1],
+        pid=key[2],
+        name=name,
+        cpu=unread if cpu is None else cpu.rate(begin, end),
+        system=system.point if isinstance(system, Interval) else None,
+        waiting=metrics["runq_wait_s"].rate(begin, end) if "runq_wait_s" in metrics else unread,
+        hot_threads=None if threads is None else _hot(threads, begin, end),
+        peaks=peaks,
+        rates=rates,
+        series={
+            **{m: s for m, s in metrics.items() if m not in CPU},
+            **({} if cpu is None else {"cpu_s": cpu}),
+        },
+    )
+
+
+def _added(parts: Sequence[Series]) -> Series | None:
+    """The sum of counters that were read at the same moments."""
+    if not parts:
+        return None
+    seconds = parts[0].seconds
+    for part in parts[1:]:
+        seconds = np.intersect1d(seconds, part.seconds)
+    values = [part.values[np.searchsorted(part.seconds, seconds)] for part in parts]
+    return Series(seconds, np.sum(values, axis=0))
+
+
+def _hot(threads: Sequence[Series], begin: float, end: float) -> int:
+    """Threads that used more than 5 % of a core; a thread that did not run has no readings in between."""
+    hot = 0
+    for thread in threads:
+        last = thread.last_before(end)
+        first = thread.last_before(begin)
+        used = (last or 0.0) - (first if first is not None else float(thread.values[0]))
+        hot += used > HOT * (end - begin)
+    return hot
+
+
+def _host_busy(host: Mapping[str, Series]) -> Series | None:
+    return _added([host[m] for m in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s") if m in host])
+
+
+def _steal(host: Mapping[str, Series], begin: float, end: float) -> float | None:
+    wanted = ("cpu_user_s", "cpu_system_s", "cpu_idle_s", "cpu_iowait_s", "cpu_steal_s", "cpu_softirq_s")
+    if "cpu_steal_s" not in host:
+        return None
+    stolen = host["cpu_steal_s"].rate(begin, end)
+    total = _added([host[m] for m in wanted if m in host])
+    whole = None if total is None else total.rate(begin, end)
+    if not isinstance(stolen, Interval) or not isinstance(whole, Interval) or whole.point <= 0:
+        return None
+    return stolen.point / whole.point

@@ -1,0 +1,88 @@
+"""What the service itself wrote down: one response time a request, by path and status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadlens.stats import within
+from loadlens.stats.interval import Floats, Insufficient, Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathTimes:
+    """Response times of one path with one status, as the server measured them."""
+
+    path: str
+    status: str
+    seconds: Floats  # when each line was read, since t0
+    values: Floats  # response times in seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """All lines of a trial."""
+
+    paths: Mapping[tuple[str, str], PathTimes]
+    total: int  # lines over the whole trial
+    faulty: int  # lines that could not be read
+
+    def mean(self, path: str, begin: float, end: float, *, below: int = 400) -> Interval | Insufficient:
+        """Mean response time of one path over a part, successes only, by second."""
+        times, values = [], []
+        for (where, status), rows in self.paths.items():
+            if where == path and _number(status) < below:
+                inside = (rows.seconds >= begin) & (rows.seconds <= end)
+                times.append(rows.seconds[inside])
+                values.append(rows.values[inside])
+        if not times or not sum(part.size for part in times):
+            return Insufficient("the server wrote no time for it")
+        moments, seconds = np.concatenate(times), np.concatenate(values)
+        size = max(1, int(np.ceil(end - begin)))
+        place = np.clip((moments - begin).astype(np.int64), 0, size - 1)
+        return within.mean(
+            np.bincount(place, weights=seconds, minlength=size).astype(np.float64),
+            np.bincount(place, minlength=size).astype(np.float64),
+            squares=np.bincount(place, weights=seconds**2, minlength=size).astype(np.float64),
+        )
+
+    def count(self, path: str | None = None) -> int:
+        """Lines over the whole trial, of one path or of all."""
+        return sum(rows.values.size for (where, _), rows in self.paths.items() if path in (None, where))
+
+
+def read(readings: pl.DataFrame, begin: float, end: float) -> Served:
+    """Gather the lines of a trial; `begin` and `end` of the measured part are not applied here."""
+    import polars as pl
+
+    rows = readings.filter((pl.col("source") == "server_times") & pl.col("value").is_not_null())
+    found: dict[tuple[str, str], PathTimes] = {}
+    faulty = 0
+    for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
+        metric, labels = str(key[0]), json.loads(str(key[1]) or "{}")
+        if metric == "faulty_lines":
+            faulty += int(part["value"].to_numpy().max())
+            continue
+        path = str(labels.get("path", "")).partition("?")[0]
+        status = str(labels.get("status", ""))
+        seconds = part["time_ns"].to_numpy().astype(np.float64) / 1e9
+        values = part["value"].to_numpy().astype(np.float64)
+        before = found.get((path, status))
+        if before is not None:
+            seconds, values = (
+                np.concatenate([before.seconds, seconds]),
+                np.concatenate([before.values, values]),
+            )
+        found[(path, status)] = PathTimes(path, status, seconds, values)
+    return Served(found, sum(rows.values.size for rows in found.values()), faulty)
+
+
+def _number(status: str) -> int:
+    return int(status) if status.isdecimal() else 0

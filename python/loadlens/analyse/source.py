@@ -1,0 +1,184 @@
+"""What analysis takes from a record: the shapes of `store.RunRecord`, and readers of plan and study parts.
+
+Protocols, so that tests can hand in records made in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from loadlens.model.trial import TrialStatus
+
+Json = dict[str, Any]
+_UNSAFE_IN_TAG = re.compile(r"[., =]")
+
+
+class HistogramRow(Protocol):
+    """One histogram of one interval."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def length_s(self) -> float: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def step(self) -> str: ...
+    @property
+    def klass(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def values(self) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
+    @property
+    def counts(self) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
+
+
+class TrialSource(Protocol):
+    """One trial of a record."""
+
+    case: Json
+    block: int
+    position: int
+    status: TrialStatus
+    reasons: tuple[str, ...]
+    engine: Json | None
+    services: list[Json]
+    placement: Json
+    environment: Json
+    idle: Json
+    leaks: tuple[str, ...]
+    notes: tuple[str, ...]
+    digests: dict[str, Json]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def plan(self) -> Json: ...
+    def samples(self) -> pl.DataFrame: ...
+    def readings(self) -> pl.DataFrame: ...
+    def counters(self) -> list[Json]: ...
+    def intervals(self) -> Sequence[HistogramRow]: ...
+    def log(self, service: str) -> str: ...
+
+
+class RunSource(Protocol):
+    """A record."""
+
+    @property
+    def trials(self) -> Sequence[TrialSource]: ...
+    @property
+    def study(self) -> Json: ...
+    @property
+    def environment(self) -> Json: ...
+    @property
+    def published_rows(self) -> list[dict[str, str]]: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def damage(self) -> tuple[str, ...]: ...
+    @property
+    def id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One request of a stream, as planned."""
+
+    index: int
+    name: str
+    method: str
+    path: str
+
+    @property
+    def request(self) -> str:
+        """`POST /x`."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def tag(self) -> str:
+        """The name as it stands in the tag of a histogram."""
+        return _UNSAFE_IN_TAG.sub("_", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """One stream, as planned."""
+
+    index: int
+    name: str
+    is_probe: bool
+    is_closed: bool
+    load: float  # users, or iterations per second
+    think_s: float  # mean pause of a user between two requests; 0 in an open loop
+    connection: str  # keep, new, requests
+    timeout_s: float
+    steps: tuple[StepPlan, ...]
+
+    @property
+    def tag(self) -> str:
+        """The name as it stands in the tag of a histogram."""
+        return _UNSAFE_IN_TAG.sub("_", self.name)
+
+
+def streams_of(plan: Mapping[str, Any]) -> tuple[StreamPlan, ...]:
+    """The streams of plan.json."""
+    return tuple(_stream(index, stream) for index, stream in enumerate(plan["streams"]))
+
+
+def _stream(index: int, stream: Mapping[str, Any]) -> StreamPlan:
+    workload = stream["workload"]
+    is_closed = workload["kind"] == "closed"
+    steps = [step for scenario in stream["scenarios"] for step in scenario["steps"]]
+    return StreamPlan(
+        index=index,
+        name=stream["name"],
+        is_probe=stream["role"] == "probe",
+        is_closed=is_closed,
+        load=float(workload["users"] if is_closed else workload["rate_per_s"]),
+        think_s=_think_per_request(stream) if is_closed else 0.0,
+        connection=stream.get("connection", {}).get("reuse", {}).get("kind", "keep"),
+        timeout_s=stream["timeout_ns"] / 1e9,
+        steps=tuple(
+            StepPlan(place, step["name"], step["method"], step["path"]) for place, step in enumerate(steps)
+        ),
+    )
+
+
+def _think_per_request(stream: Mapping[str, Any]) -> float:
+    """Pauses between iterations and after steps, spread over the requests of an iteration."""
+    pause = mean_think_s(stream["workload"].get("think", {}))
+    requests = sum(float(scenario["weight"]) * len(scenario["steps"]) for scenario in stream["scenarios"])
+    weights = sum(float(scenario["weight"]) for scenario in stream["scenarios"])
+    within = sum(
+        float(scenario["weight"]) * mean_think_s(step.get("think", {}))
+        for scenario in stream["scenarios"]
+        for step in scenario["steps"][:-1]  # the engine pauses after a step only before the next one
+    )
+    return (pause * weights + within) / requests
+
+
+def mean_think_s(think: Mapping[str, Any]) -> float:
+    """Mean length of a pause, seconds."""
+    match think.get("kind", "none"):
+        case "fixed":
+            return float(think["ns"]) / 1e9
+        case "uniform":
+            return float(think["low_ns"] + think["high_ns"]) / 2e9
+        case "exponential":
+            return float(think["mean_ns"]) / 1e9
+        case _:
+            return 0.0
+
+
+def factor_names(cases: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the factors of some cases, in the order in which they first appear."""
+    return list(dict.fromkeys(name for case in cases for name in case["levels"]))

@@ -1,0 +1,338 @@
+"""One trial, measured: what its counters, histograms and readings say about the measured part.
+
+Everything is aligned on one grid of equal intervals. The population of times is the successes that completed
+in the measured part; unfinished requests stand beside them as censored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadlens.analyse import failures, resources, served
+from loadlens.analyse.source import HistogramRow, Json, StepPlan, StreamPlan, TrialSource, streams_of
+from loadlens.model.trial import TrialStatus
+from loadlens.stats import within
+from loadlens.stats.counts import IntervalCounts, counts_from_histograms
+from loadlens.stats.interval import Floats, Insufficient, Interval
+from loadlens.stats.steady import Steadiness, steadiness
+
+SUCCESS = "ok"
+NOT_AS_EXPECTED = ("unexpected_status", "check_failed", "failed")
+PER_POINT = 5  # requests that a point of the steadiness series should stand on
+SHORTEST_SERIES = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """The measured part in equal intervals; the last may be up to half as long again."""
+
+    starts_s: Floats
+    lengths_s: Floats
+    places: Mapping[float, int]  # start of a recorded interval, rounded -> number of the grid's interval
+
+    @property
+    def size(self) -> int:
+        """Number of intervals."""
+        return int(self.starts_s.size)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the measured part."""
+        return float(self.lengths_s.sum())
+
+    def place(self, start_s: float) -> int | None:
+        """Number of the interval that a recorded one belongs to; none outside the measured part."""
+        return self.places.get(round(start_s, 6))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepMeasures:
+    """Requests of one step in the measured part."""
+
+    plan: StepPlan
+    ok: Floats  # successes by interval
+    not_ok: Floats  # answers that were not as expected, and failures, by interval
+    response_sum: Floats
+    response_squares: Floats
+    service_sum: Floats
+    service_squares: Floats
+    response: IntervalCounts
+    service: IntervalCounts
+
+    @property
+    def response_mean(self) -> Interval | Insufficient:
+        """Mean seconds from due to done."""
+        return within.mean(self.response_sum, self.ok, squares=self.response_squares)
+
+    @property
+    def service_mean(self) -> Interval | Insufficient:
+        """Mean seconds from sent to done."""
+        return within.mean(self.service_sum, self.ok, squares=self.service_squares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamMeasures:
+    """One stream in the measured part."""
+
+    plan: StreamPlan
+    grid: Grid
+    steps: tuple[StepMeasures, ...]
+    counts: Mapping[str, int]  # due, issued, answered, ok, ... summed over the measured part
+    errors: Mapping[str, int]  # by class
+    statuses: Mapping[str, int]
+    in_flight: Interval | Insufficient
+    engine: Json  # the stream's part of the engine's result; empty when there is none
+
+    @property
+    def ok(self) -> Floats:
+        """Successes by interval."""
+        return sum((step.ok for step in self.steps), np.zeros(self.grid.size))
+
+    @property
+    def not_ok(self) -> Floats:
+        """What did not end as expected, by interval."""
+        return sum((step.not_ok for step in self.steps), np.zeros(self.grid.size))
+
+    @property
+    def throughput(self) -> Interval | Insufficient:
+        """Successes per second."""
+        return within.rate(self.ok, self.grid.lengths_s)
+
+    @property
+    def failed_share(self) -> Interval | Insufficient:
+        """Share of the ended requests that did not end as expected."""
+        return within.share(self.not_ok, self.ok + self.not_ok)
+
+    @property
+    def timed_out(self) -> int:
+        """Requests that the client gave up."""
+        return self.errors.get("timeout", 0)
+
+    def all_steps(self) -> StepMeasures:
+        """All steps as one, for the response time of whatever a user asks."""
+        if len(self.steps) == 1:
+            return self.steps[0]
+        return merged(self.steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialMeasures:
+    """One trial."""
+
+    source: TrialSource
+    grid: Grid | None  # none: nothing was measured
+    streams: tuple[StreamMeasures, ...]
+    resources: resources.Resources
+    served: served.Served
+    failures: tuple[failures.Failure, ...]
+    steady: Steadiness | Insufficient
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its figures may enter an estimate."""
+        return self.source.status is TrialStatus.COMPLETE and self.grid is not None and self.load is not None
+
+    @property
+    def load(self) -> StreamMeasures | None:
+        """The measured load."""
+        return next((stream for stream in self.streams if not stream.plan.is_probe), None)
+
+    @property
+    def probes(self) -> tuple[StreamMeasures, ...]:
+        """The probes."""
+        return tuple(stream for stream in self.streams if stream.plan.is_probe)
+
+    @property
+    def generator(self) -> Json:
+        """What the engine says of itself; empty when it never ran."""
+        engine = self.source.engine or {}
+        return dict(engine.get("generator") or {})
+
+
+def measure(source: TrialSource) -> TrialMeasures:
+    """Measure one trial; a trial that never ran has no grid and no streams."""
+    counters = source.counters() if source.engine is not None else []
+    grid = grid_of(counters)
+    if grid is None:
+        nothing = resources.Resources((), None, None, None, None)
+        return TrialMeasures(
+            source, None, (), nothing, served.Served({}, 0, 0), (), Insufficient("never ran")
+        )
+    plans = streams_of(source.plan)
+    histograms = list(source.intervals())
+    streams = tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)
+    readings = source.readings()
+    begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
+    load = next((stream for stream in streams if not stream.plan.is_probe), None)
+    return TrialMeasures(
+        source=source,
+        grid=grid,
+        streams=streams,
+        resources=resources.read(readings, begin, end),
+        served=served.read(readings, begin, end),
+        failures=failures.read(source, plans, begin, end),
+        steady=Insufficient("no load") if load is None else _steadiness(load, grid),
+    )
+
+
+def grid_of(counters: Sequence[Json]) -> Grid | None:
+    """The measured part in intervals as long as the longest recorded one; none when there is no such part."""
+    rows = {
+        round(row["start_s"], 6): (float(row["start_s"]), float(row["length_s"]))
+        for row in counters
+        if row["phase"] == "measure" and row["length_s"] > 0
+    }
+    if not rows:
+        return None
+    longest = max(length for _, length in rows.values())
+    starts: list[float] = []
+    lengths: list[float] = []
+    places: dict[float, int] = {}
+    for key in sorted(rows):
+        start, length = rows[key]
+        if starts and lengths[-1] < 0.999 * longest:
+            lengths[-1] += length
+        else:
+            starts.append(start)
+            lengths.append(length)
+        places[key] = len(starts) - 1
+    if len(starts) > 1 and lengths[-1] < 0.5 * longest:  # a short rest belongs to the interval before it
+        lengths[-2] += lengths.pop()
+        starts.pop()
+        places = {key: min(place, len(starts) - 1) for key, place in places.items()}
+    return Grid(np.array(starts), np.array(lengths), places)
+
+
+def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
+    """Several steps as one population."""
+    return StepMeasures(
+        plan=StepPlan(-1, "all", "", ""),
+        ok=_total(s.ok for s in steps),
+        not_ok=_total(s.not_ok for s in steps),
+        response_sum=_total(s.response_sum for s in steps),
+        response_squares=_total(s.response_squares for s in steps),
+        service_sum=_total(s.service_sum for s in steps),
+        service_squares=_total(s.service_squares for s in steps),
+        response=_overlaid([s.response for s in steps]),
+        service=_overlaid([s.service for s in steps]),
+    )
+
+
+def _total(parts: Any) -> Floats:
+    return np.asarray(np.sum(list(parts), axis=0), dtype=np.float64)
+
+
+def _overlaid(parts: Sequence[IntervalCounts]) -> IntervalCounts:
+    """Counts over the same intervals as one."""
+    return IntervalCounts(
+        parts[0].intervals,
+        np.concatenate([p.interval for p in parts]),
+        np.concatenate([p.lower for p in parts]),
+        np.concatenate([p.upper for p in parts]),
+        np.concatenate([p.count for p in parts]),
+        np.concatenate([p.censored_interval for p in parts]),
+        np.concatenate([p.censored_age for p in parts]),
+        np.concatenate([p.censored_count for p in parts]),
+    )
+
+
+def _measure_stream(
+    plan: StreamPlan,
+    grid: Grid,
+    counters: Sequence[Json],
+    histograms: Sequence[HistogramRow],
+    engine: Json,
+) -> StreamMeasures:
+    rows = [row for row in counters if row["stream"] == plan.name and row["phase"] == "measure"]
+    own = [h for h in histograms if h.stream == plan.tag]
+    names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
+    return StreamMeasures(
+        plan=plan,
+        grid=grid,
+        steps=tuple(_measure_step(step, grid, rows, own) for step in plan.steps),
+        counts={name: sum(int(row.get(name, 0)) for row in rows) for name in names},
+        errors=_summed(rows, "failed"),
+        statuses=_summed(rows, "status"),
+        in_flight=_in_flight(grid, rows),
+        engine=next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {}),
+    )
+
+
+def _summed(rows: Sequence[Json], name: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in rows:
+        for key, count in row.get(name, {}).items():
+            found[key] = found.get(key, 0) + int(count)
+    return found
+
+
+def _in_flight(grid: Grid, rows: Sequence[Json]) -> Interval | Insufficient:
+    sums = np.zeros(grid.size)
+    for row in rows:
+        place = grid.place(row["start_s"])
+        if place is not None:
+            sums[place] += float(row.get("in_flight_integral_s", 0.0))
+    return within.mean(sums, grid.lengths_s)
+
+
+def _measure_step(
+    step: StepPlan, grid: Grid, rows: Sequence[Json], histograms: Sequence[HistogramRow]
+) -> StepMeasures:
+    sums = {
+        name: np.zeros(grid.size)
+        for name in ("count", "response_sum_s", "response_sumsq_s2", "service_sum_s", "service_sumsq_s2")
+    }
+    not_ok = np.zeros(grid.size)
+    for row in rows:
+        place = grid.place(row["start_s"])
+        if place is None:
+            continue
+        cells = row.get("cells", {})
+        cell = cells.get(f"{step.index}.{SUCCESS}")
+        if cell is not None:
+            for name, values in sums.items():
+                values[place] += float(cell.get(name, 0.0))
+        for klass in NOT_AS_EXPECTED:
+            not_ok[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
+    own = [h for h in histograms if h.step in (step.tag, str(step.index))]
+    return StepMeasures(
+        plan=step,
+        ok=sums["count"],
+        not_ok=not_ok,
+        response_sum=sums["response_sum_s"],
+        response_squares=sums["response_sumsq_s2"],
+        service_sum=sums["service_sum_s"],
+        service_squares=sums["service_sumsq_s2"],
+        response=_counts(own, grid, "response"),
+        service=_counts(own, grid, "service"),
+    )
+
+
+def _counts(histograms: Sequence[HistogramRow], grid: Grid, kind: str) -> IntervalCounts:
+    def of(klass: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        found = []
+        for h in histograms:
+            place = grid.place(h.start_s)
+            if h.klass == klass and h.kind == kind and place is not None:
+                found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
+        return found
+
+    return counts_from_histograms(grid.size, of(SUCCESS), of("censored"))
+
+
+def _steadiness(load: StreamMeasures, grid: Grid) -> Steadiness | Insufficient:
+    """Whether the mean response time settles, on points of at least a few requests each."""
+    steps = load.all_steps()
+    total = float(steps.ok.sum())
+    points = min(grid.size, int(total / PER_POINT))
+    if points < SHORTEST_SERIES:
+        return Insufficient(f"{total:.0f} requests: too few to tell a drift from noise")
+    place = np.floor(np.arange(grid.size) * points / grid.size).astype(np.int64)
+    counts = np.bincount(place, weights=steps.ok, minlength=points)
+    sums = np.bincount(place, weights=steps.response_sum, minlength=points)
+    series = np.divide(sums, counts, out=np.full(points, np.nan), where=counts > 0)
+    return steadiness(series)
