@@ -1,5 +1,32 @@
-"""Loadlens: see what your service does under load, and why."""
+"""Loadlens: see what your service does under load, and why.
+
+`loadlens.open(path)` gives the record of a run as Polars frames; the command line does everything else.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loadlens.store import RunRecord
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "open"]
+
+
+def open(path: str | Path) -> RunRecord:
+    """Open the record of a run.
+
+    Args:
+        path: The run's folder.
+
+    Returns:
+        The record; `trials[i].samples()`, `.connections()`, `.readings()` are Polars frames.
+
+    Raises:
+        RecordError: There is no record, or it was written by a newer version.
+    """
+    from loadlens.store import open_run
+
+    return open_run(path)

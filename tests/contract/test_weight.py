@@ -1,0 +1,32 @@
+"""What a short command may cost: heavy libraries load only where they are needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"numpy", "scipy", "polars", "altair", "vl_convert", "pydantic", "httpx", "ruamel"}
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(m.partition('.')[0] for m in sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_the_command_line_loads_nothing_heavy_before_a_verb_runs() -> None:
+    assert not modules_after("import loadlens.cli") & HEAVY
+
+
+@pytest.mark.parametrize("more", ([], ["--json"], ["-q"]), ids=["summary", "json", "quiet"])
+def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
+    code = (
+        "import sys\nfrom loadlens.cli import app\n"
+        f"sys.argv = ['loadlens', 'hit', 'http://127.0.0.1:9', '-d', '0', *{more!r}]\n"
+        "try:\n    app(standalone_mode=False)\nexcept SystemExit:\n    pass"
+    )
+
+    assert not modules_after(code) & HEAVY
