@@ -57,6 +57,7 @@ def run(
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
     """
     from loadlens import store
+    from loadlens.cli.report import write_report
     from loadlens.render.terminal import print_report
     from loadlens.run.interrupts import Stopped
 
@@ -85,19 +86,6 @@ def planned_study(file: Path, *, quick: bool, settings: list[str]) -> Study:
     overrides = dict(design.parse_override(text) for text in settings)
     return design.plan(
         define.read(path), overrides=overrides, quick=quick, check_template=engine.check_template
-    )
-
-
-def write_report(path: Path) -> tuple[Report, tuple[Path, ...]]:
-    """Analyse a record and put its report beside the trials, for a browser and as text."""
-    from loadlens import analyse, store
-    from loadlens.render import html, markdown
-
-    record = store.open_run(path)
-    report = analyse.report(record)
-    return report, (
-        store.write_report(path, store.REPORT_HTML, html.page(report)),
-        store.write_report(path, store.REPORT_MARKDOWN, markdown.page(report)),
     )
 
 

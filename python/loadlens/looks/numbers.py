@@ -1,9 +1,9 @@
 """The only formatter of values and intervals.
 
-A number is value + unit + interval + from what. Three significant digits (four for rates), never more than
-the interval supports: the last digit shown is at most the second digit of the half-width. One unit per block:
-`scale(unit, values)` chooses it from the block's median and every figure of the block is shown on it.
-Full precision stays in JSON and CSV.
+A number is value + unit + interval + from what. Three significant digits (four for rates from 1,000 /s on),
+never more than the interval supports: the last digit shown is at most the second digit of the half-width.
+One unit per block: `scale(unit, values)` chooses it from the block's median and every figure of the block is
+shown on it. Full precision stays in JSON and CSV.
 """
 
 from __future__ import annotations
@@ -128,6 +128,11 @@ def count(number: int | float) -> str:
     return f"{number:.2e}"
 
 
+def _digits(scaled: float, on: Scale) -> int:
+    """Three digits, or the scale's own where the number fills them before the point: 24,390 but 4.60."""
+    return on.digits if on.digits <= 3 or abs(scaled) >= 999.5 or on.factor > 1 else 3
+
+
 def value(number: float, on: Scale, *, low: float | None = None, high: float | None = None) -> str:
     """A number on a scale, without its unit; the interval, if given, limits the digits."""
     return _places(number / on.factor, _last_place(number, low, high, on))
@@ -236,7 +241,7 @@ def _end(bound: float | None, on: Scale, place: int | None) -> str:
     if bound is None or not math.isfinite(bound):
         return OPEN
     scaled = bound / on.factor
-    own = _place(scaled, on.digits)
+    own = _place(scaled, _digits(scaled, on))
     return _places(scaled, own if place is None or scaled == 0 else max(place, own))
 
 
@@ -245,7 +250,7 @@ def _last_place(point: float, low: float | None, high: float | None, on: Scale) 
 
     Intervals of times are made on a log scale and lie askew, so the shorter side counts.
     """
-    place = _place(point / on.factor, on.digits)
+    place = _place(point / on.factor, _digits(point / on.factor, on))
     sides = [abs(point - v) for v in (low, high) if v is not None and math.isfinite(v) and v != point]
     if sides:
         place = max(place, math.floor(math.log10(min(sides) / on.factor) + 1e-9) - 1)

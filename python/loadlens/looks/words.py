@@ -24,7 +24,9 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"
 
 STATE_WORDS: Mapping[State, str] = {"ok": "ok", "caution": "caution", "bad": "bad", "unknown": "not known"}
-GLYPH_LEGEND = "● holds  ▲ with a caveat  ■ does not hold  ○ not known  △ predicted, not judged  ▨ not run"
+GLYPH_LEGEND = (
+    "● holds · ▲ with a caveat · ■ does not hold · ○ not known · △ predicted, not judged · ▨ not run"
+)
 
 GRADE_MEANINGS: Mapping[Grade, str] = {
     Grade.CONFIRMED: "the knob was changed and the predicted change was seen",

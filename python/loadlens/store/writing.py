@@ -186,8 +186,10 @@ class RunWriter:
 
 
 def write_report(run: Path, name: str, content: str) -> Path:
-    """Put a rendered report into a record; `name` is REPORT_HTML or REPORT_MARKDOWN."""
+    """Put a rendered report into a record: REPORT_HTML, REPORT_MARKDOWN or a file that one of them shows."""
     path = run / name
+    with files.touching("make the folder", path.parent):
+        path.parent.mkdir(exist_ok=True)
     files.write_whole(path, content.encode())
     return path
 

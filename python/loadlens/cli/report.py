@@ -1,0 +1,46 @@
+"""`loadlens report RUN` and `loadlens show RUN`: from the record alone, any time later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from loadlens.model.report import Report
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A record. Example: runs/register-2c90")]
+
+
+def report(run: Run) -> None:
+    """Write the report of a run again, as report.html and report.md in its record.
+
+    Reads the record and nothing else: the services need not exist any more.
+    """
+    _, files = write_report(run)
+    for path in files:
+        typer.echo(path)
+
+
+def show(run: Run) -> None:
+    """Print the answer and the findings of a run."""
+    from loadlens import analyse, store
+    from loadlens.render.terminal import print_report
+
+    print_report(analyse.report(store.open_run(run)))
+
+
+def write_report(run: Path) -> tuple[Report, tuple[Path, ...]]:
+    """Analyse a record and put its report beside the trials, for a browser and as text.
+
+    Returns:
+        The report, and the two files to open; the Markdown report has its pictures beside it.
+    """
+    from loadlens import analyse, store
+    from loadlens.render import html, markdown
+
+    made = analyse.report(store.open_run(run))
+    page = store.write_report(run, store.REPORT_HTML, html.page(made))
+    texts = {name: store.write_report(run, name, content) for name, content in markdown.files(made).items()}
+    return made, (page, texts[store.REPORT_MARKDOWN])

@@ -1,0 +1,207 @@
+"""Cells of tables as final text, for every medium with tables: one unit a column, never an empty cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loadlens.looks import numbers, words
+from loadlens.looks.numbers import Scale, Shown
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.report import AccountingRow, CaseDetail, Cell, Column, Matrix, PublishedRow, State, Table
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """A cell as final text: a first line, a second line in smaller type, and how it looks."""
+
+    text: str
+    second: str = ""
+    look: str = ""  # "" | "undecided" | "not-measured" | "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table as final text."""
+
+    heads: tuple[str, ...]  # with their units
+    aligns: tuple[str, ...]
+    rows: tuple[tuple[CellView, ...], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccountingView:
+    """A row of the accounting as final text."""
+
+    row: AccountingRow
+    cells: tuple[CellView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedView:
+    """A published figure beside ours as final text."""
+
+    row: PublishedRow
+    metric: str
+    told: str
+    measured: CellView
+    ratio: CellView
+    state: State
+
+
+def shown(figure: Figure, on: Scale | None = None, *, invalid: bool = False) -> Shown:
+    """`numbers.show`, for templates."""
+    return numbers.show(figure, on, invalid=invalid)
+
+
+def figure_cell(figure: Figure, on: Scale | None = None, *, with_unit: bool = False) -> CellView:
+    """A figure: its value, and under it the interval or the reason."""
+    view = numbers.show(figure, on)
+    if view.state in ("undecided", "not measured"):
+        return CellView(view.value, view.origin, "undecided" if view.state == "undecided" else "not-measured")
+    return CellView(view.short if with_unit else view.value, view.interval)
+
+
+def table_view(table: Table) -> TableView:
+    """A table of the report with one unit a column."""
+    scales = [_column_scale(column, [row[i] for row in table.rows]) for i, column in enumerate(table.columns)]
+    heads = tuple(_head(column.title, on) for column, on in zip(table.columns, scales, strict=True))
+    rows = tuple(tuple(_cell(value, on) for value, on in zip(row, scales, strict=True)) for row in table.rows)
+    return TableView(heads, tuple(column.align for column in table.columns), rows, table.note)
+
+
+def trials_view(detail: CaseDetail) -> TableView:
+    """Every trial of a case, invalid ones too: their values are struck out, with their reason."""
+    columns = (
+        Column("trial", align="left"),
+        Column("status", align="left"),
+        Column("position"),
+        *detail.trial_columns,
+        Column("note", align="left"),
+    )
+    scales = [
+        _column_scale(column, [trial.figures[i] for trial in detail.trials])
+        for i, column in enumerate(detail.trial_columns)
+    ]
+    rows = []
+    for trial in detail.trials:
+        used = trial.status == "complete"
+        figures = tuple(
+            figure_cell(figure, on) if used else _struck(figure, on)
+            for figure, on in zip(trial.figures, scales, strict=True)
+        )
+        status = CellView(f"{'●' if used else '■'} {trial.status}", look="" if used else "bad")
+        rows.append(
+            (
+                CellView(trial.name),
+                status,
+                CellView(str(trial.position)),
+                *figures,
+                CellView(trial.note or "none"),
+            )
+        )
+    heads = (
+        "trial",
+        "status",
+        "position",
+        *(_head(column.title, on) for column, on in zip(detail.trial_columns, scales, strict=True)),
+        "note",
+    )
+    return TableView(heads, tuple(column.align for column in columns), tuple(rows), "")
+
+
+def _struck(figure: Figure, on: Scale) -> CellView:
+    view = figure_cell(figure, on)
+    return CellView(view.text, view.second, view.look or "invalid")
+
+
+def _head(title: str, on: Scale) -> str:
+    return f"{title}, {on.name}" if on.name else title
+
+
+def _column_scale(column: Column, values: Sequence[Cell]) -> Scale:
+    figures = [v for v in values if isinstance(v, Estimate | Undecided | NotMeasured)]
+    if figures:
+        on = numbers.scale_of(figures)
+        # a count needs no unit in its head: the column's title says what is counted
+        return on if on.name != column.title else Scale("", on.factor, on.digits)
+    return numbers.scale(column.unit, _numbers(values))
+
+
+def _numbers(values: Iterable[Cell]) -> list[float]:
+    return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+
+
+def _cell(value: Cell, on: Scale) -> CellView:
+    match value:
+        case None:
+            return CellView("not measured", look="not-measured")
+        case Estimate() | Undecided() | NotMeasured():
+            return figure_cell(value, on)
+        case str():
+            return CellView(value or "none")
+        case int() if on.factor == 1.0:
+            return CellView(numbers.count(value))
+        case _:
+            return CellView(numbers.value(float(value), on))
+
+
+def metric_scale(matrix: Matrix, key: str, unit: str) -> Scale:
+    """The unit of one metric in a matrix."""
+    figures = [cell.figures.get(key) for cell in matrix.cells.values()]
+    if any(isinstance(figure, Estimate) for figure in figures):
+        return numbers.scale_of(figures)
+    return numbers.scale(unit)
+
+
+def published_view(row: PublishedRow) -> PublishedView:
+    """A published figure beside ours, in one unit."""
+    on = _published_scale(row)
+    states: dict[str, State] = {"agrees": "ok", "differs": "caution", "reference": "ok", "impossible": "bad"}
+    ratio = CellView("not judged", look="not-measured")
+    if row.ratio is not None:
+        ratio = CellView(numbers.value(row.ratio, Scale("", 1.0)))
+    told = f"{numbers.value(row.published * _base(row.unit), on)} {on.name}".rstrip()
+    return PublishedView(
+        row,
+        words.metric(row.metric),
+        told,
+        figure_cell(row.measured, on, with_unit=True),
+        ratio,
+        states.get(row.shape, "unknown"),
+    )
+
+
+_TO_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3}
+
+
+def _base(unit: str) -> float:
+    """What one of a published unit is in base units: figures are published in ms as often as in s."""
+    return _TO_SECONDS.get(unit, 0.01 if unit == "%" else 1.0)
+
+
+def _published_scale(row: PublishedRow) -> Scale:
+    unit = "s" if row.unit in _TO_SECONDS else "share" if row.unit == "%" else row.unit
+    return numbers.scale(unit, [row.published * _base(row.unit)])
+
+
+def accounting_view(row: AccountingRow) -> AccountingView:
+    """Sent, received, expected and difference as counts; expected is a range where it is one."""
+
+    def counted(number: int | None) -> CellView:
+        return (
+            CellView("not counted", look="not-measured")
+            if number is None
+            else CellView(numbers.count(number))
+        )
+
+    low, high = row.expected_low, row.expected_high
+    if low is None and high is None:
+        expected = counted(None)
+    elif low == high and low is not None:
+        expected = CellView(numbers.count(low))
+    else:
+        ends = (numbers.OPEN if end is None else numbers.count(end) for end in (low, high))
+        expected = CellView(numbers.EN_DASH.join(ends))
+    return AccountingView(row, (counted(row.sent), counted(row.observed), expected, counted(row.difference)))
