@@ -10,6 +10,7 @@
 //! - a folded header line is read as if it were one (5.2 MUST for a user agent);
 //! - white space before the colon, a line without a colon, NUL and other control bytes are malformed
 //!   (5.1; RFC 9110 5.5 allows rejecting), and so is a blank or an indented line before the first header (2.2);
+//! - a status outside 100 to 599 is malformed (RFC 9110 15 calls it invalid; it lets a browser show it as 5xx);
 //! - HTTP/1.2 and above is read as 1.1 (RFC 9110 2.5); HTTP/0.9, 2 and 3 are malformed.
 
 pub use super::body::{BodyDecoder, Decoded, Truncated};

@@ -36,7 +36,7 @@ pub(super) fn program(plan: &Plan) -> Result<Program, Vec<Fault>> {
 }
 
 /// The faults of templates, headers, bodies, checks and extractions, without reading files or the environment.
-pub fn check(plan: &Plan, faults: &mut Vec<Fault>) {
+pub(crate) fn check(plan: &Plan, faults: &mut Vec<Fault>) {
     streams(plan, World::Unread, faults);
 }
 

@@ -13,7 +13,7 @@ mod template;
 mod values;
 
 pub use check::{Judgement, Need};
-pub use compile::check;
+pub(crate) use compile::check;
 pub use mix::Mix;
 pub use render::{RenderContext, RenderFault};
 pub use template::check_template;

@@ -304,6 +304,8 @@ fn the_environment_is_read_once_and_never_told() {
     );
     assert_eq!(body_of(&request), r#"{"t":"s3cr3t/\"x"}"#);
 
+    assert!(!format!("{stream:?}").contains("s3cr3t"), "{stream:?}");
+
     let broken = fault(step("{{env LOADLENS_TEST_BROKEN}}"));
     assert_eq!(
         broken,

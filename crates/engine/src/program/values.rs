@@ -1,5 +1,7 @@
 //! What an iteration has extracted so far.
 
+use std::fmt;
+
 use super::json;
 
 /// The longest value that is kept, in bytes.
@@ -19,20 +21,32 @@ pub(super) enum Value<'a> {
 }
 
 /// The extracted values of one iteration of one user. Empty ones own no memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Values {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// Never the values: they may be tokens and passwords.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Values({} bytes in {} slots)",
+            self.bytes.len(),
+            self.slots.len()
+        )
+    }
+}
+
+#[derive(Clone, Copy, Default)]
 struct Slot {
     start: u32,
     len: u32,
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 enum Kind {
     #[default]
     Unset,
