@@ -4,11 +4,18 @@
 //! then the parts with sockets and clocks. A module uses only what stands below it.
 
 pub mod arrival;
+pub mod clock;
 pub mod error;
 pub mod estimate;
+pub mod health;
 pub mod http1;
 pub mod plan;
 pub mod program;
 pub mod random;
+pub mod record;
+pub mod run;
+pub mod transport;
 pub mod units;
+pub mod user;
 pub mod validate;
+pub mod worker;

@@ -1,0 +1,173 @@
+//! Whether the generator itself can be trusted: how busy, how late, how starved it was.
+//!
+//! A load generator is on trial too. A thread that is always busy limits the throughput it measures; one
+//! that waits for a core or comes late lengthens the times that it measures.
+
+use serde::Serialize;
+
+use crate::units::seconds;
+
+/// From this busy share on a thread is the limit: throughput is a lower bound.
+pub const BUSY_LIMIT: f64 = 0.95;
+/// A lag below this is never called late: timer and scheduler of a quiet machine.
+pub const LAG_FLOOR_S: f64 = 100e-6;
+/// Above this share of the median response time, lag is part of what was measured.
+pub const LAG_SHARE: f64 = 0.02;
+/// From this share of the time spent waiting for a core on, times are suspect and a reason says so.
+pub const RUNQ_NOTED: f64 = 0.01;
+/// From this share on the verdict is `starved`.
+pub const RUNQ_LIMIT: f64 = 0.05;
+
+/// What the generator did in the measured part.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Signs {
+    /// Engine threads.
+    pub threads: usize,
+    /// Busy share of the busiest thread.
+    pub busy: Option<f64>,
+    /// Share of the time that the most starved thread waited for a core.
+    pub runq_wait: Option<f64>,
+    /// 99th percentile of issue minus due, of all load streams.
+    pub lag_p99_ns: Option<u64>,
+    /// Median response time of the load streams.
+    pub response_p50_ns: Option<u64>,
+    /// CPU time of the engine's threads in the whole run.
+    pub cpu_ns: u64,
+}
+
+/// The worst that can be said of the generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing speaks against the figures.
+    KeptUp,
+    /// Requests left later than they were due.
+    Late,
+    /// A thread had no time left.
+    Limit,
+    /// A thread waited for a core.
+    Starved,
+}
+
+/// `generator` in the result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Health {
+    threads: usize,
+    busy: Option<f64>,
+    runq_wait: Option<f64>,
+    lag_p99_s: Option<f64>,
+    lag_limit_s: f64,
+    cpu_s: f64,
+    /// The worst that can be said.
+    pub verdict: Verdict,
+    /// Why, in words, with the numbers.
+    pub reasons: Vec<String>,
+}
+
+impl Health {
+    /// Judges the signs; limit is worse than starved, starved worse than late.
+    pub fn of(signs: &Signs) -> Health {
+        let lag_p99_s = signs.lag_p99_ns.map(seconds);
+        let lag_limit_s = signs
+            .response_p50_ns
+            .map_or(0.0, |p50| LAG_SHARE * seconds(p50))
+            .max(LAG_FLOOR_S);
+        let mut verdict = Verdict::KeptUp;
+        let mut reasons = Vec::new();
+        if let Some(lag) = lag_p99_s.filter(|lag| *lag > lag_limit_s) {
+            verdict = Verdict::Late;
+            let (lag, limit) = (lag * 1e6, lag_limit_s * 1e6);
+            reasons.push(format!("1 % of the requests left more than {lag:.0} us after they were due (limit {limit:.0} us)"));
+        }
+        if let Some(share) = signs.runq_wait.filter(|share| *share > RUNQ_NOTED) {
+            if share > RUNQ_LIMIT {
+                verdict = Verdict::Starved;
+            }
+            reasons.push(format!(
+                "a thread waited for a core {:.1} % of the time",
+                100.0 * share
+            ));
+        }
+        if let Some(busy) = signs.busy.filter(|busy| *busy >= BUSY_LIMIT) {
+            verdict = Verdict::Limit;
+            reasons.push(format!(
+                "a thread was busy {:.0} % of the time: throughput is a lower bound",
+                100.0 * busy
+            ));
+        }
+        Health {
+            threads: signs.threads,
+            busy: signs.busy,
+            runq_wait: signs.runq_wait,
+            lag_p99_s,
+            lag_limit_s,
+            cpu_s: seconds(signs.cpu_ns),
+            verdict,
+            reasons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Signs = Signs {
+        threads: 1,
+        busy: Some(0.4),
+        runq_wait: Some(0.001),
+        lag_p99_ns: Some(60_000),
+        response_p50_ns: Some(1_000_000),
+        cpu_ns: 0,
+    };
+
+    #[test]
+    fn a_quiet_generator_has_kept_up_and_gives_no_reasons() {
+        let health = Health::of(&QUIET);
+
+        assert_eq!((health.verdict, health.reasons.len()), (Verdict::KeptUp, 0));
+    }
+
+    #[test]
+    fn lag_is_judged_against_two_percent_of_the_median_or_100_us() {
+        let late = Signs {
+            lag_p99_ns: Some(101_000),
+            ..QUIET
+        };
+        let slow_service = Signs {
+            response_p50_ns: Some(10_000_000),
+            ..late
+        };
+
+        assert_eq!(Health::of(&late).verdict, Verdict::Late);
+        assert_eq!(Health::of(&slow_service).verdict, Verdict::KeptUp); // 2 % of 10 ms are 200 us
+    }
+
+    #[test]
+    fn the_worst_sign_gives_the_verdict_and_all_give_reasons() {
+        let bad = Signs {
+            busy: Some(0.97),
+            runq_wait: Some(0.2),
+            lag_p99_ns: Some(5_000_000),
+            ..QUIET
+        };
+        let starved = Signs {
+            busy: Some(0.5),
+            ..bad
+        };
+        let noted = Signs {
+            runq_wait: Some(0.02),
+            ..QUIET
+        };
+
+        assert_eq!(
+            (Health::of(&bad).verdict, Health::of(&bad).reasons.len()),
+            (Verdict::Limit, 3)
+        );
+        assert_eq!(Health::of(&starved).verdict, Verdict::Starved);
+        assert_eq!(
+            (Health::of(&noted).verdict, Health::of(&noted).reasons.len()),
+            (Verdict::KeptUp, 1)
+        );
+    }
+}

@@ -1,0 +1,488 @@
+//! Interval sets as the collector keeps them: owned, sparse, added over threads and time.
+
+use super::grid::Phase;
+use super::histogram::{bucket_high, Histogram, PagePool};
+use super::interval::{
+    Cell, Gap, IntervalSet, LoopTally, Moments, StepTally, StreamTally, Timing, OUTCOMES, STATUSES,
+};
+
+/// (bucket, count) of what is not empty, rising.
+pub type Counts = Vec<(u32, u64)>;
+
+/// Adds sorted counts to sorted counts.
+pub fn add_counts(into: &mut Counts, other: &[(u32, u64)]) {
+    if other.is_empty() {
+        return;
+    }
+    if into.is_empty() {
+        into.extend_from_slice(other);
+        return;
+    }
+    let mut merged = Vec::with_capacity(into.len() + other.len());
+    let (mut left, mut right) = (
+        into.iter().copied().peekable(),
+        other.iter().copied().peekable(),
+    );
+    while let (Some(&(a, from_a)), Some(&(b, from_b))) = (left.peek(), right.peek()) {
+        merged.push((
+            a.min(b),
+            if a <= b { from_a } else { 0 } + if b <= a { from_b } else { 0 },
+        ));
+        if a <= b {
+            left.next();
+        }
+        if b <= a {
+            right.next();
+        }
+    }
+    merged.extend(left.chain(right));
+    *into = merged;
+}
+
+/// The p-quantile of counts, as the upper end of its bucket in nanoseconds.
+pub fn quantile(counts: &[(u32, u64)], p: f64) -> Option<u64> {
+    let all: u64 = counts.iter().map(|(_, count)| count).sum();
+    let rank = (p * all as f64).ceil().max(1.0) as u64;
+    let mut below = 0;
+    let reaches = |(_, count): &&(u32, u64)| {
+        below += count;
+        below >= rank
+    };
+    counts
+        .iter()
+        .find(reaches)
+        .map(|(bucket, _)| bucket_high(*bucket as usize))
+}
+
+/// Moments and counts of one quantity.
+#[derive(Clone, Debug, Default)]
+pub struct TimingSum {
+    /// Exact.
+    pub moments: Moments,
+    /// 3 digits.
+    pub counts: Counts,
+}
+
+impl TimingSum {
+    fn of(timing: &Timing, pool: &PagePool) -> Self {
+        let mut counts = Counts::new();
+        if timing.moments.count > 0 {
+            collect(&timing.histogram, pool, &mut counts);
+        }
+        TimingSum {
+            moments: timing.moments,
+            counts,
+        }
+    }
+
+    /// Adds another one.
+    pub fn add(&mut self, other: &TimingSum) {
+        self.moments.merge(&other.moments);
+        add_counts(&mut self.counts, &other.counts);
+    }
+}
+
+fn collect(histogram: &Histogram, pool: &PagePool, counts: &mut Counts) {
+    histogram.for_each(pool, |bucket, count| {
+        counts.push((bucket as u32, u64::from(count)))
+    });
+}
+
+/// Response and service time of one step and class.
+#[derive(Clone, Debug, Default)]
+pub struct CellSum {
+    /// From due.
+    pub response: TimingSum,
+    /// From issue.
+    pub service: TimingSum,
+}
+
+impl CellSum {
+    fn of(cell: &Cell, pool: &PagePool) -> Self {
+        CellSum {
+            response: TimingSum::of(&cell.response, pool),
+            service: TimingSum::of(&cell.service, pool),
+        }
+    }
+
+    /// Adds another one.
+    pub fn add(&mut self, other: &CellSum) {
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+    }
+}
+
+/// What is counted for each stream, as in [`StreamTally`].
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // the fields of StreamTally
+pub struct StreamSum {
+    pub failed: [u64; OUTCOMES],
+    pub status: Vec<u64>,
+    pub in_flight: u64,
+    pub in_flight_max: u64,
+    pub in_flight_integral: u64,
+    pub in_flight_age: u64,
+    pub ended_service: u64,
+    pub waiting: u64,
+    /// Stretches in which no thread completed anything.
+    pub gaps: Vec<Gap>,
+    pub opened: u64,
+    pub closed: [u64; 3],
+    pub unsolicited: u64,
+    pub bytes_out: u64,
+    pub bytes_in_wire: u64,
+    pub bytes_in_body: u64,
+    pub lag: TimingSum,
+    pub connect: TimingSum,
+    pub first_byte: TimingSum,
+}
+
+impl StreamSum {
+    fn of(tally: &StreamTally, pool: &PagePool) -> Self {
+        StreamSum {
+            failed: tally.failed.map(u64::from),
+            status: tally.status.iter().map(|count| u64::from(*count)).collect(),
+            in_flight: u64::from(tally.in_flight),
+            in_flight_max: u64::from(tally.in_flight_max),
+            in_flight_integral: tally.in_flight_integral,
+            in_flight_age: tally.in_flight_age,
+            ended_service: tally.ended_service,
+            waiting: tally.waiting,
+            gaps: tally
+                .gaps
+                .iter()
+                .copied()
+                .filter(|gap| gap.length() > 0)
+                .collect(),
+            opened: u64::from(tally.opened),
+            closed: tally.closed.map(u64::from),
+            unsolicited: u64::from(tally.unsolicited),
+            bytes_out: tally.bytes_out,
+            bytes_in_wire: tally.bytes_in_wire,
+            bytes_in_body: tally.bytes_in_body,
+            lag: TimingSum::of(&tally.lag, pool),
+            connect: TimingSum::of(&tally.connect, pool),
+            first_byte: TimingSum::of(&tally.first_byte, pool),
+        }
+    }
+
+    /// Adds what only grows; levels and gaps are the caller's.
+    fn add_flows(&mut self, other: &StreamSum) {
+        self.failed
+            .iter_mut()
+            .zip(other.failed)
+            .for_each(|(into, count)| *into += count);
+        self.status
+            .iter_mut()
+            .zip(&other.status)
+            .for_each(|(into, count)| *into += count);
+        self.closed
+            .iter_mut()
+            .zip(other.closed)
+            .for_each(|(into, count)| *into += count);
+        self.in_flight_integral += other.in_flight_integral;
+        self.ended_service += other.ended_service;
+        self.opened += other.opened;
+        self.unsolicited += other.unsolicited;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in_wire += other.bytes_in_wire;
+        self.bytes_in_body += other.bytes_in_body;
+        self.lag.add(&other.lag);
+        self.connect.add(&other.connect);
+        self.first_byte.add(&other.first_byte);
+    }
+
+    /// Adds the same time of another thread.
+    fn add_thread(&mut self, other: &StreamSum) {
+        self.add_flows(other);
+        self.in_flight += other.in_flight;
+        self.in_flight_max += other.in_flight_max;
+        self.in_flight_age += other.in_flight_age;
+        self.waiting += other.waiting;
+        self.gaps = common(&self.gaps, &other.gaps);
+    }
+
+    /// Adds the time that follows.
+    pub fn add_later(&mut self, other: &StreamSum) {
+        self.add_flows(other);
+        self.in_flight = other.in_flight;
+        self.in_flight_max = self.in_flight_max.max(other.in_flight_max);
+        self.in_flight_age = other.in_flight_age;
+        self.waiting = other.waiting;
+        self.gaps.extend_from_slice(&other.gaps);
+    }
+
+    /// The longest stretch without a completion.
+    pub fn longest_gap(&self) -> Option<Gap> {
+        self.gaps.iter().copied().max_by_key(Gap::length)
+    }
+}
+
+impl Default for StreamSum {
+    fn default() -> Self {
+        let mut empty = StreamSum::of(&StreamTally::default(), &PagePool::new(0));
+        empty.status.resize(STATUSES, 0);
+        empty
+    }
+}
+
+/// Where the stretches of two threads overlap: when neither completed anything.
+///
+/// Each thread keeps its longest stretches only, so short ones may be missing; the longest of the run as a whole is
+/// among the longest of every thread.
+fn common(left: &[Gap], right: &[Gap]) -> Vec<Gap> {
+    let mut both = Vec::new();
+    for a in left {
+        for b in right {
+            let gap = Gap {
+                from: a.from.max(b.from),
+                to: a.to.min(b.to).max(a.from.max(b.from)),
+            };
+            if gap.length() > 0 {
+                both.push(gap);
+            }
+        }
+    }
+    both.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length()));
+    both.truncate(super::interval::GAPS);
+    both
+}
+
+/// One interval of one thread, or of all.
+#[derive(Clone, Debug)]
+pub struct IntervalSum {
+    /// When it begins.
+    pub start: u64,
+    /// When it ends.
+    pub end: u64,
+    /// The phase that it lies in.
+    pub phase: Phase,
+    /// By stream of the plan.
+    pub streams: Vec<StreamSum>,
+    /// By step, over all streams.
+    pub steps: Vec<StepTally>,
+    /// By step and class.
+    pub cells: Vec<CellSum>,
+    /// By thread.
+    pub threads: Vec<LoopTally>,
+    /// Values that found no page in a histogram.
+    pub lost_values: u64,
+}
+
+impl IntervalSum {
+    /// The sum of one set of thread `thread` of `threads`.
+    pub fn of(set: &IntervalSet, thread: usize, threads: usize) -> Self {
+        let mut loops = vec![LoopTally::default(); threads];
+        loops[thread] = set.engine;
+        IntervalSum {
+            start: set.start,
+            end: set.end,
+            phase: set.phase,
+            streams: set
+                .streams
+                .iter()
+                .map(|tally| StreamSum::of(tally, &set.pool))
+                .collect(),
+            steps: set.steps.clone(),
+            cells: set
+                .cells
+                .iter()
+                .map(|cell| CellSum::of(cell, &set.pool))
+                .collect(),
+            threads: loops,
+            lost_values: set.pool.lost,
+        }
+    }
+
+    fn add_common(&mut self, other: &IntervalSum) {
+        for (into, step) in self.steps.iter_mut().zip(&other.steps) {
+            into.due += step.due;
+            into.issued += step.issued;
+            into.dropped += step.dropped;
+            into.skipped += step.skipped;
+            into.failed += step.failed;
+        }
+        self.cells
+            .iter_mut()
+            .zip(&other.cells)
+            .for_each(|(into, cell)| into.add(cell));
+        for (into, thread) in self.threads.iter_mut().zip(&other.threads) {
+            into.waiting_ns += thread.waiting_ns;
+            into.spinning_ns += thread.spinning_ns;
+            into.runq_wait_ns += thread.runq_wait_ns;
+            into.cpu_ns += thread.cpu_ns;
+            into.loops += thread.loops;
+        }
+        self.lost_values += other.lost_values;
+    }
+
+    /// Adds the same time of another thread.
+    pub fn add_thread(&mut self, other: &IntervalSum) {
+        self.end = self.end.max(other.end);
+        self.streams
+            .iter_mut()
+            .zip(&other.streams)
+            .for_each(|(into, stream)| into.add_thread(stream));
+        self.add_common(other);
+    }
+
+    /// Adds the time that follows, of the same thread.
+    pub fn add_later(&mut self, other: &IntervalSum) {
+        self.end = other.end;
+        self.streams
+            .iter_mut()
+            .zip(&other.streams)
+            .for_each(|(into, stream)| into.add_later(stream));
+        self.add_common(other);
+    }
+
+    /// How long it is.
+    pub fn length(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// Brings the intervals of several threads together at the cuts that all of them made.
+#[derive(Debug)]
+pub struct Aligner {
+    pending: Vec<Vec<IntervalSum>>,
+    has_ended: Vec<bool>,
+}
+
+impl Aligner {
+    /// For so many threads.
+    pub fn new(threads: usize) -> Self {
+        Aligner {
+            pending: vec![Vec::new(); threads],
+            has_ended: vec![false; threads],
+        }
+    }
+
+    /// Takes the next interval of a thread.
+    pub fn push(&mut self, thread: usize, interval: IntervalSum) {
+        self.pending[thread].push(interval);
+    }
+
+    /// The thread will push nothing more: it holds nobody up.
+    pub fn end(&mut self, thread: usize) {
+        self.has_ended[thread] = true;
+    }
+
+    /// The next interval of all threads together, if it is complete.
+    pub fn pull(&mut self) -> Option<IntervalSum> {
+        let cut = self.next_cut()?;
+        let mut sum: Option<IntervalSum> = None;
+        for pending in &mut self.pending {
+            let count = pending
+                .iter()
+                .take_while(|interval| interval.end <= cut)
+                .count();
+            let mut pieces = pending.drain(..count);
+            let Some(mut of_thread) = pieces.next() else {
+                continue;
+            };
+            pieces.for_each(|piece| of_thread.add_later(&piece));
+            match &mut sum {
+                None => sum = Some(of_thread),
+                Some(sum) => sum.add_thread(&of_thread),
+            }
+        }
+        sum
+    }
+
+    /// The first moment at which every thread that still runs has made a cut.
+    fn next_cut(&self) -> Option<u64> {
+        let running = || {
+            let ended = self.has_ended.iter();
+            self.pending
+                .iter()
+                .zip(ended)
+                .filter(|(pending, ended)| !pending.is_empty() || !**ended)
+        };
+        let has_cut = |at: u64| {
+            running().all(|(pending, ended)| {
+                let past_its_end = *ended && pending.last().is_none_or(|last| last.end <= at);
+                past_its_end || pending.iter().any(|interval| interval.end == at)
+            })
+        };
+        let candidates = self.pending.iter().flatten().map(|interval| interval.end);
+        candidates.filter(|at| has_cut(*at)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(thread: usize, start: u64, end: u64) -> IntervalSum {
+        let mut set = IntervalSet::new(1, 1);
+        set.start = start;
+        set.end = end;
+        set.steps[0].due = end - start;
+        IntervalSum::of(&set, thread, 2)
+    }
+
+    fn bounds(aligner: &mut Aligner) -> Vec<(u64, u64, u64)> {
+        std::iter::from_fn(|| aligner.pull())
+            .map(|sum| (sum.start, sum.end, sum.steps[0].due))
+            .collect()
+    }
+
+    #[test]
+    fn intervals_of_two_threads_come_out_when_both_have_made_the_cut() {
+        let mut aligner = Aligner::new(2);
+
+        aligner.push(0, interval(0, 0, 10));
+        let early = bounds(&mut aligner);
+        aligner.push(1, interval(1, 0, 10));
+
+        assert_eq!(early, []);
+        assert_eq!(bounds(&mut aligner), [(0, 10, 20)]);
+    }
+
+    #[test]
+    fn a_thread_that_left_out_a_cut_makes_the_interval_longer_and_loses_nothing() {
+        let mut aligner = Aligner::new(2);
+        aligner.push(0, interval(0, 0, 10));
+        aligner.push(0, interval(0, 10, 20));
+        aligner.push(0, interval(0, 20, 30));
+        aligner.push(1, interval(1, 0, 20));
+
+        assert_eq!(bounds(&mut aligner), [(0, 20, 40)]);
+    }
+
+    #[test]
+    fn threads_that_have_ended_hold_nobody_up() {
+        let mut aligner = Aligner::new(2);
+        aligner.push(0, interval(0, 0, 7));
+        aligner.push(1, interval(1, 0, 10));
+        aligner.end(0);
+
+        let while_one_runs = bounds(&mut aligner);
+        aligner.push(1, interval(1, 10, 13));
+        aligner.end(1);
+
+        assert_eq!(while_one_runs, [(0, 10, 17)]);
+        assert_eq!(bounds(&mut aligner), [(10, 13, 3)]);
+    }
+
+    #[test]
+    fn counts_add_bucket_by_bucket() {
+        let mut counts = vec![(1, 1), (5, 2)];
+
+        add_counts(&mut counts, &[(0, 3), (5, 4), (9, 1)]);
+
+        assert_eq!(counts, [(0, 3), (1, 1), (5, 6), (9, 1)]);
+        assert_eq!(quantile(&counts, 0.5), Some(5)); // ranks: 3 at 0, 1 at 1, 6 at 5, 1 at 9
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_gap_of_the_run_is_where_the_gaps_of_all_threads_overlap() {
+        let gap = |from, to| Gap { from, to };
+
+        let both = common(&[gap(0, 10), gap(20, 50)], &[gap(5, 25), gap(40, 60)]);
+
+        assert_eq!(both, [gap(40, 50), gap(5, 10), gap(20, 25)]);
+    }
+}

@@ -1,0 +1,175 @@
+//! One run: threads, common start, progress, orderly end, result.
+//!
+//! `layout` decides what runs where and whether this machine can carry it, `threads` holds what runs on
+//! engine threads, `progress` and `result` turn counts into the JSON of docs/reference.
+
+mod layout;
+mod progress;
+mod result;
+mod threads;
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::clock::{monotonic_ns, MILLISECOND};
+use crate::error::Fault;
+use crate::plan::Plan;
+use crate::program::Program;
+use crate::record::collector::Live;
+use crate::record::recorder::StreamProgress;
+use crate::worker::Control;
+
+/// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
+const STOP_AHEAD: u64 = 25 * MILLISECOND;
+
+/// Why a run could not be made.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The plan is bad.
+    Plan(Vec<Fault>),
+    /// This machine cannot carry it.
+    Machine(io::Error),
+}
+
+/// What threads and callers share about a run that was started.
+pub(crate) struct Started {
+    control: Arc<Control>,
+    live: Arc<Mutex<Live>>,
+    /// By thread, by stream.
+    progress: Vec<Arc<[StreamProgress]>>,
+    t0: u64,
+    t0_unix_ns: u64,
+}
+
+/// How a run ended: the result as JSON, or what went wrong with the engine itself.
+type Ending = Result<String, String>;
+
+#[derive(Default)]
+struct End {
+    ending: Mutex<Option<Ending>>,
+    told: Condvar,
+}
+
+impl End {
+    fn lock(&self) -> MutexGuard<'_, Option<Ending>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, ending: Ending) {
+        let mut place = self.lock();
+        if place.is_none() {
+            *place = Some(ending);
+        }
+        self.told.notify_all();
+    }
+}
+
+/// Waits for the end of a run.
+pub struct Waiter(Arc<End>);
+
+impl Waiter {
+    /// Waits until the run has ended, at most so long; says whether it has.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        let mut ending = self.0.lock();
+        while ending.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let told = self.0.told.wait_timeout(ending, left);
+            ending = told.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+/// One run of the engine, on threads of its own.
+pub struct Run {
+    plan: Arc<Plan>,
+    program: Arc<Program>,
+    started: Option<Arc<Started>>,
+    supervisor: Option<JoinHandle<()>>,
+    end: Arc<End>,
+}
+
+impl Run {
+    /// Reads and compiles a plan and checks that this machine can carry it. Nothing is started.
+    pub fn new(plan_json: &str) -> Result<Run, Refusal> {
+        let plan: Plan = serde_json::from_str(plan_json)
+            .map_err(|error| Refusal::Plan(vec![Fault::new("plan", error.to_string())]))?;
+        let faults = plan.validate();
+        if !faults.is_empty() {
+            return Err(Refusal::Plan(faults));
+        }
+        let program = Program::compile(&plan).map_err(Refusal::Plan)?;
+        layout::check_machine(&plan).map_err(Refusal::Machine)?;
+        Ok(Run {
+            plan: Arc::new(plan),
+            program: Arc::new(program),
+            started: None,
+            supervisor: None,
+            end: Arc::new(End::default()),
+        })
+    }
+
+    /// Starts the threads; returns when they run.
+    pub fn start(&mut self) -> io::Result<()> {
+        if self.started.is_some() {
+            return Err(io::Error::other("the run was already started"));
+        }
+        let (started, supervisor) = threads::start(&self.plan, &self.program, &self.end)?;
+        self.started = Some(started);
+        self.supervisor = Some(supervisor);
+        Ok(())
+    }
+
+    /// Where the run stands, as JSON; cheap, any time.
+    pub fn progress(&self) -> String {
+        let has_ended = self.end.lock().is_some();
+        progress::snapshot(&self.plan, self.started.as_deref(), has_ended).to_string()
+    }
+
+    /// Asks for an early, orderly end; the results so far stay.
+    pub fn stop(&self) {
+        let Some(started) = &self.started else { return };
+        started.control.is_stopped.store(true, Ordering::Relaxed);
+        let now = monotonic_ns().saturating_sub(started.t0);
+        started
+            .control
+            .end
+            .fetch_min(now + STOP_AHEAD, Ordering::AcqRel);
+    }
+
+    /// Waits until the run has ended, at most so long; says whether it has.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        self.waiter().wait(timeout)
+    }
+
+    /// Something to wait with that does not borrow the run.
+    pub fn waiter(&self) -> Waiter {
+        Waiter(self.end.clone())
+    }
+
+    /// The result as JSON, once the run has ended.
+    pub fn result(&self) -> Result<String, String> {
+        match &*self.end.lock() {
+            Some(ending) => ending.clone(),
+            None if self.started.is_some() => Err("the run has not ended".to_owned()),
+            None => Err("the run was not started".to_owned()),
+        }
+    }
+}
+
+impl Drop for Run {
+    /// Ends the run if it still goes: threads, sockets and files are gone after it.
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(supervisor) = self.supervisor.take() {
+            let _ = supervisor.join(); // its panic, if any, stands in the ending
+        }
+    }
+}

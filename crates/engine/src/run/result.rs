@@ -1,0 +1,425 @@
+//! The result of a run: docs/reference/record.md, "The result of the engine".
+//!
+//! The law of counting is checked here for every stream, in release builds too: what was counted when
+//! requests became due, were issued and ended must add up with what was found open at the end.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{json, Map, Value};
+
+use crate::error::{Class, Outcome};
+use crate::health::{Health, Signs};
+use crate::plan::{Plan, Role, Workload};
+use crate::program::Program;
+use crate::record::collector::Collected;
+use crate::record::files::{failures, statuses};
+use crate::record::grid::Phase;
+use crate::record::interval::CLASSES;
+use crate::record::merge::{add_counts, Counts, StreamSum};
+use crate::record::recorder::{ErrorLog, ErrorNote};
+use crate::units::seconds;
+use crate::worker::{Left, WorkerEnd};
+
+use super::{layout, Started};
+
+/// Beyond what the edges explain, Little's law may miss by this: the clock's grain.
+const LITTLE_TOLERANCE: f64 = 0.001;
+
+/// `requests` of a stream or step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Requests {
+    due: u64,
+    issued: u64,
+    ok: u64,
+    unexpected_status: u64,
+    check_failed: u64,
+    failed: u64,
+    in_flight: u64,
+    dropped: u64,
+    waiting: u64,
+    skipped: u64,
+}
+
+impl Requests {
+    fn answered(&self) -> u64 {
+        self.ok + self.unexpected_status + self.check_failed
+    }
+
+    fn add(&mut self, other: &Requests) {
+        self.due += other.due;
+        self.issued += other.issued;
+        self.ok += other.ok;
+        self.unexpected_status += other.unexpected_status;
+        self.check_failed += other.check_failed;
+        self.failed += other.failed;
+        self.in_flight += other.in_flight;
+        self.dropped += other.dropped;
+        self.waiting += other.waiting;
+        self.skipped += other.skipped;
+    }
+
+    /// Whether both equations of the law of counting hold.
+    fn law_holds(&self) -> bool {
+        self.due == self.issued + self.dropped + self.waiting
+            && self.issued == self.answered() + self.failed + self.in_flight
+    }
+
+    /// Both equations with their numbers.
+    fn law(&self) -> String {
+        let equals = |left: u64, right: u64| if left == right { "=" } else { "!=" };
+        format!(
+            "due {} {} issued {} + dropped {} + waiting {}; issued {} {} answered {} + failed {} + in flight {}",
+            self.due,
+            equals(self.due, self.issued + self.dropped + self.waiting),
+            self.issued,
+            self.dropped,
+            self.waiting,
+            self.issued,
+            equals(self.issued, self.answered() + self.failed + self.in_flight),
+            self.answered(),
+            self.failed,
+            self.in_flight
+        )
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "due": self.due,
+            "issued": self.issued,
+            "answered": self.answered(),
+            "ok": self.ok,
+            "unexpected_status": self.unexpected_status,
+            "check_failed": self.check_failed,
+            "failed": self.failed,
+            "in_flight": self.in_flight,
+            "dropped": self.dropped,
+            "waiting": self.waiting,
+            "skipped": self.skipped,
+        })
+    }
+}
+
+/// Everything that the result is made of.
+struct Material<'a> {
+    plan: &'a Plan,
+    program: &'a Program,
+    collected: &'a Collected,
+    ends: &'a [WorkerEnd],
+    measured_s: f64,
+}
+
+pub(super) fn build(
+    plan: &Plan,
+    program: &Program,
+    started: &Started,
+    collected: &Collected,
+    ends: &[WorkerEnd],
+) -> Value {
+    let is_stopped = started.control.is_stopped.load(Ordering::Relaxed);
+    let measured_s = seconds(collected.measured_ns);
+    let material = Material {
+        plan,
+        program,
+        collected,
+        ends,
+        measured_s,
+    };
+    let streams: Vec<Value> = (0..plan.streams.len())
+        .map(|index| material.stream(index))
+        .collect();
+    let elapsed = ends.iter().map(|end| end.at).max().unwrap_or(0);
+    json!({
+        "schema_version": 1,
+        "status": if is_stopped { "stopped" } else { "complete" },
+        "reasons": material.reasons(),
+        "t0_unix_ns": started.t0_unix_ns,
+        "t0_monotonic_ns": started.t0,
+        "warmup_s": seconds(plan.warmup_ns.min(elapsed)),
+        "measured_s": measured_s,
+        "elapsed_s": seconds(elapsed),
+        "streams": streams,
+        "generator": Health::of(&material.signs()),
+    })
+}
+
+impl Material<'_> {
+    fn first_step(&self, stream: usize) -> usize {
+        self.program.streams[..stream]
+            .iter()
+            .map(|stream| stream.steps.len())
+            .sum()
+    }
+
+    fn requests_of_step(&self, step: usize) -> Requests {
+        let tally = &self.collected.steps[step];
+        let class = |class: Class| self.collected.step_classes[step * CLASSES + class as usize];
+        let left =
+            |count: fn(&Left) -> u64| self.ends.iter().map(|end| count(&end.left[step])).sum();
+        Requests {
+            due: tally.due,
+            issued: tally.issued,
+            ok: class(Class::Ok),
+            unexpected_status: class(Class::UnexpectedStatus),
+            check_failed: class(Class::CheckFailed),
+            failed: tally.failed,
+            in_flight: left(|left| left.in_flight),
+            dropped: tally.dropped,
+            waiting: left(|left| left.waiting),
+            skipped: tally.skipped,
+        }
+    }
+
+    fn stream(&self, index: usize) -> Value {
+        let stream = &self.plan.streams[index];
+        let steps = self.first_step(index)
+            ..self.first_step(index) + self.program.streams[index].steps.len();
+        let mut requests = Requests::default();
+        steps
+            .clone()
+            .for_each(|step| requests.add(&self.requests_of_step(step)));
+        let mut whole = StreamSum::default();
+        self.collected
+            .phases
+            .iter()
+            .for_each(|phase| whole.add_later(&phase[index].sum));
+        let series = &self.collected.streams[index];
+        let kind = match stream.workload {
+            Workload::Closed { .. } => "closed",
+            Workload::Open { .. } => "open",
+        };
+        let closed: u64 = whole.closed.iter().sum();
+        json!({
+            "name": stream.name,
+            "role": if stream.role == Role::Load { "load" } else { "probe" },
+            "kind": kind,
+            "requests": requests.to_json(),
+            "in_warmup": self.in_phase(Phase::Warmup, index),
+            "after_end": self.in_phase(Phase::Drain, index),
+            "law_holds": requests.law_holds(),
+            "law": requests.law(),
+            "status": statuses(&whole),
+            "errors": self.errors(index, &whole),
+            "throughput_rps": series.response.throughput(),
+            "response_time_s": series.response.distribution(),
+            "service_time_s": series.service.distribution(),
+            "failed_time_s": series.failed.distribution(),
+            "lag_s": series.lag.distribution(),
+            "phases_s": {
+                "connect": series.connect.distribution(),
+                "first_byte": series.first_byte.distribution(),
+            },
+            "steps": self.steps(index),
+            "bytes": {"out": whole.bytes_out, "in_wire": whole.bytes_in_wire, "in_body": whole.bytes_in_body},
+            "connections": {
+                "wanted": layout::connections_of(stream, self.plan),
+                "opened": whole.opened,
+                "kept": whole.opened - closed,
+                "closed_by_server": whole.closed[1],
+                "closed_by_client": whole.closed[0],
+                "closed_by_error": whole.closed[2],
+                "unsolicited": whole.unsolicited,
+            },
+            "little": self.little(index),
+        })
+    }
+
+    fn in_phase(&self, phase: Phase, index: usize) -> Value {
+        let totals = &self.collected.phases[phase as usize][index];
+        let answered: u64 = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed]
+            .iter()
+            .map(|class| totals.classes[*class as usize])
+            .sum();
+        json!({"answered": answered, "failed": totals.sum.failed.iter().sum::<u64>()})
+    }
+
+    fn steps(&self, index: usize) -> Vec<Value> {
+        let program = &self.program.streams[index];
+        let first = self.first_step(index);
+        let mut steps = Vec::new();
+        for scenario in &program.scenarios {
+            for step in scenario.first_step..scenario.first_step + scenario.steps {
+                let at = first + step as usize;
+                let of_stream = &self.collected.streams[index];
+                let of_step = &self.collected.step_series[at];
+                let (response, service) = if program.steps.len() == 1 {
+                    (&of_stream.response, &of_stream.service)
+                } else {
+                    (&of_step.response, &of_step.service)
+                };
+                steps.push(json!({
+                    "name": program.steps[step as usize].name,
+                    "scenario": scenario.name,
+                    "requests": self.requests_of_step(at).to_json(),
+                    "throughput_rps": response.throughput(),
+                    "response_time_s": response.distribution(),
+                    "service_time_s": service.distribution(),
+                }));
+            }
+        }
+        steps
+    }
+
+    fn errors(&self, index: usize, whole: &StreamSum) -> Map<String, Value> {
+        let counts = failures(whole);
+        let classes = Outcome::ALL
+            .into_iter()
+            .filter(|outcome| counts.contains_key(outcome.name()));
+        classes
+            .map(|outcome| {
+                let logs = || {
+                    self.ends
+                        .iter()
+                        .map(move |end| &end.remains.errors[index][outcome.code() as usize])
+                };
+                let first = logs().map(|log| log.first).min().unwrap_or(u64::MAX);
+                let last = logs().map(|log| log.last).max().unwrap_or(0);
+                let content = json!({
+                    "count": counts[outcome.name()],
+                    "first_s": seconds(first),
+                    "last_s": seconds(last),
+                    "samples": self.samples(logs().collect()),
+                });
+                (outcome.name().to_owned(), content)
+            })
+            .collect()
+    }
+
+    fn samples(&self, logs: Vec<&ErrorLog>) -> Vec<String> {
+        let mut notes: Vec<&ErrorNote> = logs.into_iter().flat_map(|log| &log.samples).collect();
+        notes.sort_by_key(|note| note.at);
+        notes.truncate(crate::record::recorder::ERROR_SAMPLES);
+        let all_steps: Vec<&str> = self
+            .program
+            .streams
+            .iter()
+            .flat_map(|s| &s.steps)
+            .map(|step| step.name.as_str())
+            .collect();
+        let text = |note: &ErrorNote| {
+            let (at_s, step) = (seconds(note.at), all_steps[note.step as usize]);
+            let system = if note.os_error == 0 {
+                String::new()
+            } else {
+                format!(" (os error {})", note.os_error)
+            };
+            format!(
+                "{at_s:.3} s, step {step}, user {}: {}{system}",
+                note.user, note.why
+            )
+        };
+        notes.into_iter().map(text).collect()
+    }
+
+    /// Throughput times mean time against the integral of what was in flight. They differ by what was in flight
+    /// at the edges: its time before the measured part is in the sum, its time after the end is not.
+    fn little(&self, index: usize) -> Value {
+        let sum = &self.collected.phases[Phase::Measure as usize][index].sum;
+        let integral = sum.in_flight_integral as f64;
+        if integral <= 0.0 {
+            return json!({"ratio": null, "in_flight_mean": null, "edge_bound": null, "verdict": "unknown"});
+        }
+        let ratio = sum.ended_service as f64 / integral;
+        let edge = self.collected.at_start[index]
+            .1
+            .max(self.collected.at_end[index].1) as f64
+            / integral;
+        let holds = (ratio - 1.0).abs() <= edge + LITTLE_TOLERANCE;
+        json!({
+            "ratio": ratio,
+            "in_flight_mean": integral / 1e9 / self.measured_s,
+            "edge_bound": edge,
+            "verdict": if holds { "holds" } else { "broken" },
+        })
+    }
+
+    fn signs(&self) -> Signs {
+        let measured = self.collected.measured_ns as f64;
+        let share = |of: fn(&crate::record::interval::LoopTally) -> u64| {
+            self.collected
+                .threads
+                .iter()
+                .map(|thread| of(thread) as f64 / measured)
+                .reduce(f64::max)
+        };
+        let is_measured = self.collected.measured_ns > 0;
+        let busy = self
+            .collected
+            .threads
+            .iter()
+            .map(|thread| thread.busy(measured))
+            .reduce(f64::max);
+        let (mut lag, mut response) = (Counts::new(), Counts::new());
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            if stream.role == Role::Load {
+                add_counts(&mut lag, &self.collected.streams[index].lag.counts());
+                add_counts(
+                    &mut response,
+                    &self.collected.streams[index].response.counts(),
+                );
+            }
+        }
+        let quantile = |counts: &Counts, p| crate::record::merge::quantile(counts, p);
+        Signs {
+            threads: self.collected.threads.len(),
+            busy: busy.filter(|_| is_measured),
+            runq_wait: share(|thread| thread.runq_wait_ns).filter(|_| is_measured),
+            lag_p99_ns: quantile(&lag, 0.99),
+            response_p50_ns: quantile(&response, 0.5),
+            cpu_ns: self.collected.cpu_ns,
+        }
+    }
+
+    /// What is to be known about the record itself.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = self.collected.faults.clone();
+        let lost_samples: u64 = self.ends.iter().map(|end| end.remains.lost_samples).sum();
+        let lost_connections: u64 = self
+            .ends
+            .iter()
+            .map(|end| end.remains.lost_connections)
+            .sum();
+        if lost_samples > 0 {
+            reasons.push(format!(
+                "{lost_samples} rows of the sample log were not written: the disk was too slow"
+            ));
+        }
+        if lost_connections > 0 {
+            reasons.push(format!("{lost_connections} rows of the connection log were not written: the disk was too slow"));
+        }
+        if self.collected.lost_values > 0 {
+            reasons.push(format!(
+                "{} times did not fit into the histograms",
+                self.collected.lost_values
+            ));
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_of_counting_names_both_sides_where_it_is_broken() {
+        let good = Requests {
+            due: 10,
+            issued: 8,
+            ok: 5,
+            check_failed: 1,
+            failed: 1,
+            in_flight: 1,
+            dropped: 1,
+            waiting: 1,
+            ..Requests::default()
+        };
+        let bad = Requests { issued: 9, ..good };
+
+        assert!(good.law_holds() && !bad.law_holds());
+        assert_eq!(
+            good.law(),
+            "due 10 = issued 8 + dropped 1 + waiting 1; issued 8 = answered 6 + failed 1 + in flight 1"
+        );
+        assert!(bad.law().starts_with("due 10 != issued 9"));
+    }
+}

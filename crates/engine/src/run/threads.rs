@@ -1,0 +1,326 @@
+//! The threads of a run: workers, and the supervisor that collects, joins and concludes.
+
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::clock::{monotonic_ns, MonotonicClock, MILLISECOND};
+use crate::plan::{Plan, Workload};
+use crate::program::Program;
+use crate::record::collector::{Collected, Collector, Live, ThreadEnds};
+use crate::record::files::Files;
+use crate::record::grid::Grid;
+use crate::record::interval::IntervalSet;
+use crate::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
+use crate::record::ring::ring;
+use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use crate::transport::{sys, Epoll};
+use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
+
+use super::{layout, result, End, Started};
+
+/// Chunks of the sample log of each thread: a third of a second at 200,000 rows a second.
+const SAMPLE_CHUNKS: usize = 16;
+const CONNECTION_CHUNKS: usize = 4;
+/// How often the collector looks.
+const COLLECT_EVERY: Duration = Duration::from_millis(20);
+/// Between the moment that all threads are ready and `t0`.
+const START_AHEAD: u64 = MILLISECOND;
+/// Bytes of answers and unsent requests that all threads together keep beside 64 KiB a connection.
+const STORE_BYTES: usize = 24 << 20;
+const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
+
+/// What a worker thread needs that is made outside of it.
+struct Seat {
+    number: u32,
+    threads: u32,
+    plan: Arc<Plan>,
+    program: Arc<Program>,
+    addresses: Arc<Vec<Vec<std::net::SocketAddr>>>,
+    recorder: Recorder,
+    control: Arc<Control>,
+    ready: Sender<io::Result<()>>,
+    go: Receiver<(u64, u64)>,
+}
+
+/// Starts everything; returns when the threads run.
+pub(super) fn start(
+    plan: &Arc<Plan>,
+    program: &Arc<Program>,
+    end: &Arc<End>,
+) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
+    let threads = layout::thread_count(plan);
+    let names = layout::names(plan);
+    let files = match &plan.record {
+        Some(record) => Some(Files::create(Path::new(&record.dir))?),
+        None => None,
+    };
+    let known_end = plan
+        .duration_ns
+        .map_or(u64::MAX, |duration| plan.warmup_ns.saturating_add(duration));
+    let control = Arc::new(Control::new(
+        known_end,
+        layout::load_lanes(plan, program, threads),
+    ));
+    let addresses = Arc::new(layout::resolve(plan));
+    let (ready, seated) = channel();
+    let mut workers = Vec::new();
+    let mut gos = Vec::new();
+    let mut progress = Vec::new();
+    let mut ends = Vec::new();
+    for number in 0..threads {
+        let of_thread: Arc<[StreamProgress]> = plan
+            .streams
+            .iter()
+            .map(|_| StreamProgress::default())
+            .collect();
+        let (recorder, of_collector) = recording(plan, program, threads, known_end, &of_thread);
+        let (go_in, go) = channel();
+        let seat = Seat {
+            number,
+            threads,
+            plan: plan.clone(),
+            program: program.clone(),
+            addresses: addresses.clone(),
+            recorder,
+            control: control.clone(),
+            ready: ready.clone(),
+            go,
+        };
+        workers.push(
+            thread::Builder::new()
+                .name(format!("loadlens-{number}"))
+                .spawn(move || work(seat))?,
+        );
+        gos.push(go_in);
+        progress.push(of_thread);
+        ends.push(of_collector);
+    }
+    drop(ready);
+    for _ in 0..threads {
+        // A thread that fails drops its end; the others see their `go` closed and end too.
+        seated
+            .recv()
+            .map_err(|_| io::Error::other("an engine thread ended before the start"))??;
+    }
+    let live = Arc::new(Mutex::new(Live::default()));
+    let collector = Collector::new(names, ends, files, live.clone());
+    let t0 = monotonic_ns() + START_AHEAD;
+    let unix = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let t0_unix_ns = unix.as_nanos() as u64 + START_AHEAD;
+    let started = Arc::new(Started {
+        control,
+        live,
+        progress,
+        t0,
+        t0_unix_ns,
+    });
+    let concludes = Concludes {
+        plan: plan.clone(),
+        program: program.clone(),
+        started: started.clone(),
+        end: end.clone(),
+    };
+    let supervisor = thread::Builder::new()
+        .name("loadlens-collect".to_owned())
+        .spawn(move || supervise(collector, workers, &concludes))?;
+    for go in gos {
+        let _ = go.send((t0, t0_unix_ns)); // a thread that is gone is seen when it is joined
+    }
+    Ok((started, supervisor))
+}
+
+/// A thread's recorder and the collector's ends of it.
+fn recording(
+    plan: &Plan,
+    program: &Program,
+    threads: u32,
+    known_end: u64,
+    progress: &Arc<[StreamProgress]>,
+) -> (Recorder, ThreadEnds) {
+    let steps = step_counts(program);
+    let sets = (0..SETS)
+        .map(|_| Box::new(IntervalSet::new(steps.len(), steps.iter().sum())))
+        .collect();
+    let (full_in, full) = ring(SETS);
+    let (empty, empty_out) = ring(SETS);
+    let mut ends = ThreadEnds {
+        full,
+        empty,
+        samples: None,
+        connections: None,
+    };
+    let logs = plan.record.as_ref().map(|record| {
+        let (samples, sample_source) = row_log(SAMPLE_BYTES, SAMPLE_CHUNKS);
+        let (connections, connection_source) = row_log(CONNECTION_BYTES, CONNECTION_CHUNKS);
+        ends.samples = Some(sample_source);
+        ends.connections = Some(connection_source);
+        let thinning = Thinning::new(record.max_sample_rows / u64::from(threads));
+        RowLogs {
+            samples,
+            connections,
+            thinning,
+        }
+    });
+    let grid = Grid {
+        warmup_end: plan.warmup_ns,
+        end: known_end,
+    };
+    let recorder = Recorder::new(
+        &steps,
+        grid,
+        sets,
+        (full_in, empty_out),
+        logs,
+        progress.clone(),
+    );
+    (recorder, ends)
+}
+
+fn step_counts(program: &Program) -> Vec<usize> {
+    program
+        .streams
+        .iter()
+        .map(|stream| stream.steps.len())
+        .collect()
+}
+
+/// The life of a worker thread.
+fn work(seat: Seat) -> Option<WorkerEnd> {
+    let prepared = prepare(&seat);
+    let net = match prepared {
+        Ok(net) => net,
+        Err(error) => {
+            let _ = seat.ready.send(Err(error));
+            return None;
+        }
+    };
+    let lanes = layout::lanes(
+        &seat.plan,
+        &seat.program,
+        &seat.addresses,
+        seat.number,
+        seat.threads,
+    );
+    let is_open = seat
+        .plan
+        .streams
+        .iter()
+        .any(|stream| matches!(stream.workload, Workload::Open { .. }));
+    let has_core = seat.plan.cpus.is_some() || sys::usable_cores() > seat.threads;
+    let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
+    let _ = seat.ready.send(Ok(()));
+    let (t0, t0_unix_ns) = seat.go.recv().ok()?;
+    let settings = Settings {
+        drain_ns: seat.plan.drain_ns,
+        may_spin: is_open && has_core,
+        t0_unix_ns,
+        store_bytes: STORE_BYTES / seat.threads as usize + STORE_BYTES_PER_CONNECTION * connections,
+    };
+    let clock = MonotonicClock::new(t0);
+    let steps = step_counts(&seat.program);
+    Some(
+        Worker::new(
+            clock,
+            net,
+            lanes,
+            &steps,
+            seat.recorder,
+            seat.control,
+            settings,
+        )
+        .run(),
+    )
+}
+
+fn prepare(seat: &Seat) -> io::Result<Epoll> {
+    if let Some(cpus) = seat.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
+        let cpu = cpus[seat.number as usize % cpus.len()];
+        sys::pin_to(cpu).map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("thread {} cannot run on core {cpu}: {error}", seat.number),
+            )
+        })?;
+    }
+    sys::sharpen_sleeps();
+    Epoll::new(EVENTS)
+}
+
+/// What the supervisor needs to conclude a run.
+struct Concludes {
+    plan: Arc<Plan>,
+    program: Arc<Program>,
+    started: Arc<Started>,
+    end: Arc<End>,
+}
+
+/// Collects while the workers run, then joins them and tells the result.
+fn supervise(
+    mut collector: Collector,
+    mut workers: Vec<JoinHandle<Option<WorkerEnd>>>,
+    concludes: &Concludes,
+) {
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        let mut ends = Vec::new();
+        let mut panics = Vec::new();
+        while !workers.is_empty() {
+            thread::sleep(COLLECT_EVERY);
+            collector.collect();
+            let (ended, running): (Vec<_>, Vec<_>) =
+                workers.drain(..).partition(JoinHandle::is_finished);
+            workers = running;
+            for worker in ended {
+                match worker.join() {
+                    Ok(Some(end)) => ends.push(end),
+                    Ok(None) => panics.push("an engine thread did not begin".to_owned()),
+                    Err(panic) => panics.push(panic_text(panic.as_ref())),
+                }
+            }
+            if !panics.is_empty() {
+                concludes
+                    .started
+                    .control
+                    .is_stopped
+                    .store(true, Ordering::Relaxed);
+                concludes.started.control.end.store(0, Ordering::Relaxed);
+            }
+        }
+        let collected: Collected = collector.finish();
+        if panics.is_empty() {
+            Ok(result::build(
+                &concludes.plan,
+                &concludes.program,
+                &concludes.started,
+                &collected,
+                &ends,
+            )
+            .to_string())
+        } else {
+            Err(format!(
+                "an engine thread failed, which is a fault of Loadlens: {}",
+                panics.join("; ")
+            ))
+        }
+    }));
+    let ending = told.unwrap_or_else(|panic| {
+        Err(format!(
+            "the collector failed, which is a fault of Loadlens: {}",
+            panic_text(panic.as_ref())
+        ))
+    });
+    concludes.end.tell(ending);
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without text".to_owned())
+}

@@ -1,0 +1,464 @@
+//! One virtual user as a state machine without I/O: what comes next after what happened.
+//!
+//! It knows iterations, steps, pauses and back-off. It does not know connections, sockets or histograms:
+//! the worker tells it that a request ended and does what it answers. Both sides are plain values.
+
+use crate::clock::{MILLISECOND, SECOND};
+use crate::plan::Think;
+use crate::program::{StreamProgram, Values};
+use crate::random::Random;
+
+/// The first pause of a closed user after a failed connect; doubled for each further one.
+pub const FIRST_BACK_OFF: u64 = 10 * MILLISECOND;
+/// The longest such pause.
+pub const LONGEST_BACK_OFF: u64 = SECOND;
+/// "No connection".
+pub const NONE: u32 = u32::MAX;
+
+/// Where a user is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Not there: left, or a free place of an open stream.
+    #[default]
+    Absent,
+    /// Until its next request is due.
+    Pausing,
+    /// Its request is due and about to be issued.
+    Asking,
+    /// Its request is due and no connection is free.
+    Queueing,
+    /// Issued: connecting.
+    Connecting,
+    /// Issued: on a connection that stands.
+    InFlight,
+}
+
+/// One user of a closed stream, or one place of an open one.
+#[derive(Clone, Debug, Default)]
+pub struct User {
+    /// When the current request is or was due.
+    pub due: u64,
+    /// When it was issued.
+    pub sent: u64,
+    /// When the first byte of its answer came; 0: not yet.
+    pub first: u64,
+    /// Its number in the stream.
+    pub seq: u64,
+    /// Iterations left; `u64::MAX`: no bound.
+    pub iterations: u64,
+    /// Index of its connection, or [`NONE`].
+    pub connection: u32,
+    /// Number of the user in the stream.
+    pub number: u32,
+    /// Index of the current step in the stream.
+    pub step: u16,
+    /// Index after the last step of the scenario.
+    pub last_step: u16,
+    /// Where it is.
+    pub phase: Phase,
+    /// Failed connects in a row.
+    pub failed_connects: u8,
+    /// Addresses of the target that the current request has tried.
+    pub tried: u8,
+    /// Whether a timer for its deadline is pending.
+    pub watched: bool,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A closed user enters; its first request is due at its `due`.
+    Join,
+    /// An arrival, already counted as due at `due`, takes this place.
+    Arrive {
+        /// When.
+        due: u64,
+        /// Index of its scenario.
+        scenario: usize,
+    },
+    /// The pause is over.
+    Due,
+    /// The request ended.
+    Ended {
+        /// Whether the other steps of the iteration are to be left out.
+        ends_iteration: bool,
+        /// Whether it failed because no connection came to stand.
+        failed_connect: bool,
+    },
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Issue the current request.
+    Ask,
+    /// Come back with [`Event::Due`] when the current request is due.
+    Pause,
+    /// The user leaves: nothing more comes from it.
+    Leave,
+}
+
+/// What users of one stream share on a thread; one is borrowed for each step.
+#[derive(Debug)]
+pub struct Scratch<'a> {
+    /// Scenarios and steps.
+    pub program: &'a StreamProgram,
+    /// Draws of this stream on this thread.
+    pub random: &'a mut Random,
+    /// Pause between iterations; none: an open stream, whose users do one iteration.
+    pub think: Option<Think>,
+    /// Requests that may still become due.
+    pub quota: &'a mut Quota,
+    /// What the user has extracted, when the stream extracts at all.
+    pub values: Option<&'a mut Values>,
+    /// Steps that were left out by this event.
+    pub skipped: u16,
+}
+
+/// How many requests may still become due, and their numbers in the stream.
+///
+/// The two are apart because an open stream's request is due when it arrives and gets its number when
+/// it is taken out of the backlog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    left: u64,
+    next: u64,
+    of: u64,
+}
+
+impl Quota {
+    /// `left` requests (none: no bound), numbered `first`, `first + of` ...
+    pub fn new(left: Option<u64>, first: u64, of: u64) -> Self {
+        Quota {
+            left: left.unwrap_or(u64::MAX),
+            next: first,
+            of,
+        }
+    }
+
+    /// Takes one request out of the quota; false: there is none left.
+    #[inline]
+    pub fn claim(&mut self) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        true
+    }
+
+    /// The next number.
+    #[inline]
+    pub fn number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += self.of;
+        number
+    }
+
+    /// Whether there is none left.
+    pub fn is_used_up(&self) -> bool {
+        self.left == 0
+    }
+}
+
+impl User {
+    /// A user who has not begun.
+    pub fn new(number: u32, iterations: Option<u64>) -> Self {
+        User {
+            number,
+            connection: NONE,
+            iterations: iterations.unwrap_or(u64::MAX),
+            ..User::default()
+        }
+    }
+
+    /// Whether its request is issued and has not ended.
+    pub fn is_in_flight(&self) -> bool {
+        matches!(self.phase, Phase::Connecting | Phase::InFlight)
+    }
+
+    /// Takes one event at `now` and says what is to be done.
+    #[inline]
+    pub fn step(&mut self, event: Event, now: u64, scratch: &mut Scratch) -> Action {
+        match event {
+            Event::Join => {
+                let scenario = scratch.program.draw_scenario(scratch.random);
+                self.begin(scenario, scratch);
+                self.phase = Phase::Pausing;
+                Action::Pause
+            }
+            Event::Arrive { due, scenario } => {
+                self.begin(scenario, scratch);
+                self.due = due;
+                self.number_request(scratch)
+            }
+            Event::Due => self.ask(scratch),
+            Event::Ended {
+                ends_iteration,
+                failed_connect,
+            } => {
+                self.failed_connects = if failed_connect {
+                    self.failed_connects.saturating_add(1)
+                } else {
+                    0
+                };
+                let Some(pause) = self.advance(ends_iteration, scratch) else {
+                    return self.leave();
+                };
+                let pause = pause.max(self.back_off());
+                self.due = now + pause;
+                if pause == 0 {
+                    return self.ask(scratch);
+                }
+                self.phase = Phase::Pausing;
+                Action::Pause
+            }
+        }
+    }
+
+    /// Goes to the next step, of this iteration or of a new one; returns the pause before it.
+    #[inline]
+    fn advance(&mut self, ends_iteration: bool, scratch: &mut Scratch) -> Option<u64> {
+        if self.step + 1 < self.last_step {
+            if !ends_iteration {
+                let think = scratch.program.steps[self.step as usize].think;
+                self.step += 1;
+                return Some(think.sample(scratch.random));
+            }
+            scratch.skipped = self.last_step - self.step - 1;
+        }
+        let think = scratch.think?;
+        if self.iterations != u64::MAX {
+            self.iterations -= 1;
+            if self.iterations == 0 {
+                return None;
+            }
+        }
+        let scenario = scratch.program.draw_scenario(scratch.random);
+        self.begin(scenario, scratch);
+        Some(think.sample(scratch.random))
+    }
+
+    #[inline]
+    fn begin(&mut self, scenario: usize, scratch: &mut Scratch) {
+        let scenario = &scratch.program.scenarios[scenario];
+        self.step = scenario.first_step;
+        self.last_step = scenario.first_step + scenario.steps;
+        if let Some(values) = scratch.values.as_deref_mut() {
+            values.clear();
+        }
+    }
+
+    #[inline]
+    fn ask(&mut self, scratch: &mut Scratch) -> Action {
+        if scratch.quota.claim() {
+            self.number_request(scratch)
+        } else {
+            self.leave()
+        }
+    }
+
+    #[inline]
+    fn number_request(&mut self, scratch: &mut Scratch) -> Action {
+        self.seq = scratch.quota.number();
+        self.first = 0;
+        self.tried = 0;
+        self.phase = Phase::Asking;
+        Action::Ask
+    }
+
+    fn leave(&mut self) -> Action {
+        self.phase = Phase::Absent;
+        Action::Leave
+    }
+
+    fn back_off(&self) -> u64 {
+        match self.failed_connects {
+            0 => 0,
+            n => (FIRST_BACK_OFF << (n - 1).min(10)).min(LONGEST_BACK_OFF),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::program::Program;
+
+    /// Two steps in one scenario, 5 ns of thought between them.
+    fn program() -> Program {
+        let step = |name: &str| serde_json::json!({"name": name, "method": "GET", "path": "/", "think": {"kind": "fixed", "ns": 5}});
+        let plan = serde_json::json!({
+            "schema_version": 1, "seed": 1, "duration_ns": 1,
+            "streams": [{
+                "name": "load", "role": "load", "timeout_ns": 1,
+                "target": {"host": "h", "port": 1, "authority": "h"},
+                "scenarios": [{"name": "s", "weight": 1.0, "steps": [step("a"), step("b")]}],
+                "workload": {"kind": "closed", "users": 1},
+            }],
+        });
+        let plan: Plan = serde_json::from_value(plan).unwrap();
+        Program::compile(&plan).unwrap()
+    }
+
+    struct Around {
+        program: Program,
+        random: Random,
+        quota: Quota,
+        think: Option<Think>,
+    }
+
+    impl Around {
+        fn new(requests: Option<u64>) -> Self {
+            Around {
+                program: program(),
+                random: Random::new(1),
+                quota: Quota::new(requests, 3, 2),
+                think: Some(Think::Fixed { ns: 100 }),
+            }
+        }
+
+        fn step(&mut self, user: &mut User, event: Event, now: u64) -> (Action, u16) {
+            let mut scratch = Scratch {
+                program: &self.program.streams[0],
+                random: &mut self.random,
+                think: self.think,
+                quota: &mut self.quota,
+                values: None,
+                skipped: 0,
+            };
+            let action = user.step(event, now, &mut scratch);
+            (action, scratch.skipped)
+        }
+    }
+
+    const ANSWERED: Event = Event::Ended {
+        ends_iteration: false,
+        failed_connect: false,
+    };
+
+    #[test]
+    fn a_user_is_at_most_a_cache_line() {
+        assert!(size_of::<User>() <= 64, "{}", size_of::<User>());
+    }
+
+    #[test]
+    fn a_closed_user_thinks_between_steps_and_between_iterations() {
+        let mut around = Around::new(None);
+        let mut user = User::new(0, Some(2));
+        let mut dues = Vec::new();
+
+        let mut action = around.step(&mut user, Event::Join, 0).0;
+        let mut now = 0;
+        while action != Action::Leave {
+            if action == Action::Pause {
+                now = user.due;
+                action = around.step(&mut user, Event::Due, now).0;
+            } else {
+                dues.push((user.due, user.step));
+                now += 10; // the answer takes 10 ns
+                action = around.step(&mut user, ANSWERED, now).0;
+            }
+        }
+
+        // 0 -> 10, thinks 5, 15 -> 25, thinks 100, 125 -> 135, thinks 5, 140 -> 150
+        assert_eq!(dues, [(0, 0), (15, 1), (125, 0), (140, 1)]);
+    }
+
+    #[test]
+    fn the_rest_of_an_iteration_is_skipped_when_an_extraction_failed() {
+        let mut around = Around::new(None);
+        let mut user = User::new(0, None);
+        around.step(&mut user, Event::Join, 0);
+        around.step(&mut user, Event::Due, 0);
+
+        let failed = Event::Ended {
+            ends_iteration: true,
+            failed_connect: false,
+        };
+        let (action, skipped) = around.step(&mut user, failed, 10);
+
+        assert_eq!(
+            (action, skipped, user.step, user.due),
+            (Action::Pause, 1, 0, 110)
+        );
+    }
+
+    #[test]
+    fn requests_end_with_the_quota_and_carry_the_numbers_of_their_part() {
+        let mut around = Around::new(Some(2));
+        around.think = Some(Think::None);
+        let mut user = User::new(0, None);
+        around.step(&mut user, Event::Join, 0);
+
+        let first = (around.step(&mut user, Event::Due, 0).0, user.seq);
+        around.step(&mut user, ANSWERED, 1);
+        let second = (around.step(&mut user, Event::Due, 6).0, user.seq);
+        let third = around.step(&mut user, ANSWERED, 7).0;
+
+        assert_eq!(
+            (first, second, third),
+            ((Action::Ask, 3), (Action::Ask, 5), Action::Leave)
+        );
+    }
+
+    #[test]
+    fn failed_connects_are_followed_by_pauses_from_10_ms_to_1_s() {
+        let mut around = Around::new(None);
+        around.think = Some(Think::None);
+        let mut user = User::new(0, None);
+        around.step(&mut user, Event::Join, 0);
+        around.step(&mut user, Event::Due, 0);
+        let mut pauses = Vec::new();
+
+        for _ in 0..9 {
+            let failed = Event::Ended {
+                ends_iteration: true,
+                failed_connect: true,
+            };
+            around.step(&mut user, failed, 1_000);
+            pauses.push((user.due - 1_000) / MILLISECOND);
+            let due = user.due;
+            around.step(&mut user, Event::Due, due);
+        }
+        around.step(
+            &mut user,
+            Event::Ended {
+                ends_iteration: true,
+                failed_connect: false,
+            },
+            5,
+        );
+
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+        assert_eq!(user.due, 5);
+    }
+
+    #[test]
+    fn a_place_of_an_open_stream_is_free_after_one_iteration() {
+        let mut around = Around::new(None);
+        around.think = None;
+        let mut user = User::new(0, None);
+
+        let begun = around
+            .step(
+                &mut user,
+                Event::Arrive {
+                    due: 7,
+                    scenario: 0,
+                },
+                9,
+            )
+            .0;
+        let second = around.step(&mut user, ANSWERED, 20).0;
+        around.step(&mut user, Event::Due, 25);
+        let left = around.step(&mut user, ANSWERED, 30).0;
+
+        assert_eq!(
+            (begun, second, left),
+            (Action::Ask, Action::Pause, Action::Leave)
+        );
+        assert_eq!(user.phase, Phase::Absent);
+    }
+}

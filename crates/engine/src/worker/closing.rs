@@ -1,0 +1,179 @@
+//! The end of the measured part, and the end of the run.
+//!
+//! At the end of the measured part nothing new is sent. What is due and was not issued waits for ever;
+//! what is in flight may finish within the drain. Both enter the latency of the measured part as
+//! censored: all that is known is that they lasted longer than until then.
+
+use crate::clock::Clock;
+use crate::error::Outcome;
+use crate::plan::Overflow;
+use crate::record::recorder::Ended;
+use crate::record::rows::{SampleRow, NO_CONNECTION};
+use crate::transport::Net;
+use crate::user::{Phase, NONE};
+
+use super::exchange::ClosedBy;
+use super::lane::Lane;
+use super::{Worker, WorkerEnd};
+
+impl Lane<'_> {
+    /// The row of a request that was due and never issued.
+    pub(super) fn unissued(&self, step: u16, due: u64, outcome: Outcome) -> SampleRow {
+        SampleRow {
+            due_ns: due as i64,
+            sent_ns: -1,
+            first_ns: -1,
+            done_ns: -1,
+            user: NONE,
+            connection: NO_CONNECTION,
+            step,
+            outcome: outcome.code(),
+            stream: self.stream,
+            ..SampleRow::default()
+        }
+    }
+}
+
+impl<C: Clock, N: Net> Worker<'_, C, N> {
+    /// Ends the measured part at `self.end`: counts what waits, censors what is in flight.
+    pub(super) fn close_measured_part(&mut self) {
+        // Intervals that ended before must not get what is recorded now.
+        self.recorder.cross(self.end - u64::from(self.end > 0));
+        self.is_closing = true;
+        for index in 0..self.lanes.len() {
+            self.close_users(index);
+            self.close_arrivals(index);
+            self.lanes[index].queue.clear();
+        }
+        self.ready.clear();
+    }
+
+    fn close_users(&mut self, index: usize) {
+        let end = self.end;
+        for at in 0..self.lanes[index].users.len() {
+            let lane = &mut self.lanes[index];
+            let (stream, user) = (lane.stream, &mut lane.users[at]);
+            match user.phase {
+                Phase::Absent => {}
+                Phase::Connecting | Phase::InFlight => {
+                    self.recorder
+                        .censored(stream, user.step, user.due, Some(user.sent), end);
+                }
+                Phase::Pausing => {
+                    user.phase = Phase::Absent;
+                    let (step, due, number) = (user.step, user.due, user.number);
+                    lane.leave(at as u32);
+                    // Due within the measured part, and this thread came too late to see it.
+                    if due < end && lane.quota.claim() {
+                        self.recorder.due(stream, step);
+                        let seq = self.lanes[index].quota.number();
+                        self.leave_waiting(index, step, due, seq, number);
+                    }
+                }
+                Phase::Asking | Phase::Queueing => {
+                    user.phase = Phase::Absent;
+                    let (step, due, seq, number) = (user.step, user.due, user.seq, user.number);
+                    lane.leave(at as u32);
+                    self.leave_waiting(index, step, due, seq, number);
+                }
+            }
+        }
+    }
+
+    fn close_arrivals(&mut self, index: usize) {
+        let last = self.end.saturating_sub(1);
+        while let Some(arrival) = self.lanes[index].arrive(last) {
+            let lane = &mut self.lanes[index];
+            let step = lane.program.scenarios[arrival.scenario].first_step;
+            self.recorder.due(lane.stream, step);
+            let drops = lane
+                .open
+                .as_ref()
+                .is_some_and(|open| open.overflow == Overflow::Drop);
+            if drops && !lane.has_place() {
+                lane.take_backlog();
+                let seq = lane.quota.number();
+                let row = SampleRow {
+                    seq,
+                    ..lane.unissued(step, arrival.due, Outcome::Dropped)
+                };
+                self.recorder.dropped(lane.stream, step);
+                self.recorder.sample(row, last);
+            }
+        }
+        while let Some(arrival) = self.lanes[index].take_backlog() {
+            let lane = &mut self.lanes[index];
+            let step = lane.program.scenarios[arrival.scenario].first_step;
+            let seq = lane.quota.number();
+            self.leave_waiting(index, step, arrival.due, seq, NONE);
+        }
+    }
+
+    /// Counts one request that was due and will never be issued.
+    fn leave_waiting(&mut self, index: usize, step: u16, due: u64, seq: u64, user: u32) {
+        let lane = &self.lanes[index];
+        self.recorder
+            .censored(lane.stream, step, due, None, self.end);
+        self.left[self.first_step[lane.stream as usize] as usize + step as usize].waiting += 1;
+        if self.recorder.has_logs() {
+            let row = SampleRow {
+                seq,
+                user,
+                ..lane.unissued(step, due, Outcome::Waiting)
+            };
+            self.recorder.sample(row, self.end.saturating_sub(1));
+        }
+    }
+
+    /// Ends the run: counts what is still in flight, closes every connection, hands everything over.
+    pub(super) fn finish(mut self) -> WorkerEnd {
+        let now = self.now();
+        for index in 0..self.lanes.len() {
+            for at in 0..self.lanes[index].users.len() {
+                self.leave_in_flight(index, at, now);
+            }
+        }
+        let open: Vec<u32> = self.connections.all().collect();
+        for index in open {
+            self.close(index, ClosedBy::Nobody, Outcome::Ok, now);
+        }
+        let times = self.clock.thread_times();
+        let engine = self.recorder.engine();
+        engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
+        engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
+        WorkerEnd {
+            left: self.left,
+            remains: self.recorder.finish(now),
+            at: now,
+        }
+    }
+
+    fn leave_in_flight(&mut self, index: usize, at: usize, now: u64) {
+        let lane = &self.lanes[index];
+        let user = &lane.users[at];
+        if !user.is_in_flight() {
+            return;
+        }
+        self.left[self.first_step[lane.stream as usize] as usize + user.step as usize].in_flight +=
+            1;
+        let connection = (user.connection != NONE).then(|| self.connections.get(user.connection));
+        self.recorder.unfinished(&Ended {
+            stream: lane.stream,
+            step: user.step,
+            outcome: Outcome::InFlight,
+            status: 0,
+            seq: user.seq,
+            due: user.due,
+            sent: user.sent,
+            first: user.first,
+            done: now,
+            user: user.number,
+            connection: connection.map_or(NO_CONNECTION, |connection| connection.number),
+            first_on_connection: connection.is_some_and(|connection| connection.issued <= 1),
+            wire_bytes: connection.map_or(0, |connection| connection.reply.wire_bytes),
+            body_bytes: connection.map_or(0, |connection| connection.reply.body_bytes),
+            why: "",
+            os_error: 0,
+        });
+    }
+}

@@ -1,0 +1,325 @@
+//! The part of one stream that one worker carries: its users or arrivals, and its connections.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use crate::arrival::{Part, Schedule};
+use crate::plan::{self, Overflow, Reuse, Role, Workload};
+use crate::program::{StreamProgram, Values};
+use crate::random::Random;
+use crate::user::{Quota, User, NONE};
+
+/// Fewer connections or places than this are not split over threads: a user of one thread would wait
+/// while a connection of another is idle.
+const WORTH_SPLITTING: u32 = 32;
+/// Arrivals a second that one thread carries at ease.
+const RATE_OF_A_THREAD: f64 = 5_000.0;
+/// Streams draw from generators of their own: paths below the seed of the plan.
+const ARRIVALS: u64 = 1;
+const MIX: u64 = 2;
+const CONTENT: u64 = 3;
+
+/// One arrival of an open stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub due: u64,
+    /// Index of its scenario.
+    pub scenario: usize,
+}
+
+/// Arrivals in order. A copy gives the same ones again, so a backlog of any length needs no memory.
+#[derive(Clone, Debug)]
+struct Arrivals {
+    schedule: Schedule,
+    mix: Random,
+}
+
+impl Arrivals {
+    fn next(&mut self, program: &StreamProgram) -> Arrival {
+        Arrival {
+            due: self.schedule.next().unwrap_or(u64::MAX),
+            scenario: program.draw_scenario(&mut self.mix),
+        }
+    }
+}
+
+/// The arrivals of an open stream.
+#[derive(Debug)]
+pub struct Open {
+    /// Where becoming due is.
+    head: Arrivals,
+    /// Where starting is.
+    tail: Arrivals,
+    next: Arrival,
+    /// Arrivals between tail and head: due and not started.
+    pub backlog: u64,
+    /// What happens when all places are taken.
+    pub overflow: Overflow,
+    /// Iterations under way at once.
+    places: u32,
+    free: Vec<u32>,
+}
+
+/// The part of one stream that one worker carries.
+#[derive(Debug)]
+pub struct Lane<'p> {
+    /// Index of the stream in the plan.
+    pub stream: u8,
+    /// What the stream is for.
+    pub role: Role,
+    /// Its scenarios.
+    pub program: &'p StreamProgram,
+    /// Where it connects to; empty: the name was not resolved.
+    pub addresses: Vec<SocketAddr>,
+    /// The address in use.
+    pub address: usize,
+    /// Whether a connection has ever stood: from then on the address stays.
+    pub connected_once: bool,
+    /// From issue to the last byte.
+    pub timeout: u64,
+    /// Requests that a connection carries.
+    pub requests_per_connection: u32,
+    /// Whether each user has a connection of its own.
+    pub is_sticky: bool,
+    /// Connections at once.
+    pub max_connections: u32,
+    /// Connections there are, connecting ones included.
+    pub connections: u32,
+    /// Idle connections by token, the one idle longest first; some may be gone by now.
+    pub idle: VecDeque<u64>,
+    /// Users who wait for a connection.
+    pub queue: VecDeque<u32>,
+    /// Users, or places of an open stream.
+    pub users: Vec<User>,
+    /// What users have extracted; empty when the stream extracts nothing.
+    pub values: Vec<Values>,
+    /// Pause between iterations; none: an open stream.
+    pub think: Option<plan::Think>,
+    /// Its arrivals; none: a closed stream.
+    pub open: Option<Open>,
+    /// Numbers of requests.
+    pub quota: Quota,
+    /// Draws of templates and pauses.
+    pub random: Random,
+    /// Users or iterations that have not ended.
+    pub active: u32,
+    /// Whether its end was told to the others.
+    pub has_ended: bool,
+    part: Part,
+    next_connection: u64,
+}
+
+/// How many of the numbers below `total` belong to a part.
+pub fn count_of(total: u64, part: Part) -> u64 {
+    total.saturating_sub(part.index).div_ceil(part.of)
+}
+
+/// Threads that a stream is worth, `threads` at most; at least 1.
+pub fn worth(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
+    let here = |total: u64| u32::try_from(total.div_ceil(u64::from(share.of))).unwrap_or(u32::MAX);
+    let pooled = stream
+        .connection
+        .pool
+        .map_or(u32::MAX, |pool| here(pool.into()) / WORTH_SPLITTING);
+    let worth = match &stream.workload {
+        Workload::Closed {
+            users, requests, ..
+        } => here(u64::from(*users).min(requests.unwrap_or(u64::MAX))),
+        Workload::Open {
+            rate_per_s,
+            max_in_flight,
+            ..
+        } => {
+            let by_rate = rate_per_s / f64::from(share.of) / RATE_OF_A_THREAD;
+            (here((*max_in_flight).into()) / WORTH_SPLITTING).min(by_rate.ceil() as u32)
+        }
+    };
+    worth.min(pooled).clamp(1, threads)
+}
+
+impl<'p> Lane<'p> {
+    /// The part `part` of a stream; none when nothing of it falls to this part.
+    pub fn new(
+        plan: &plan::Plan,
+        index: usize,
+        program: &'p StreamProgram,
+        addresses: Vec<SocketAddr>,
+        part: Part,
+    ) -> Option<Lane<'p>> {
+        let stream = &plan.streams[index];
+        let seed =
+            |purpose: u64, path: u64| Random::derived(plan.seed, &[index as u64, purpose, path]);
+        let mut users = Vec::new();
+        let mut open = None;
+        let (places, think, requests) = match &stream.workload {
+            Workload::Closed {
+                users: all,
+                think,
+                ramp_ns,
+                iterations,
+                requests,
+            } => {
+                let ours = count_of(u64::from(*all), part);
+                users.extend((0..ours).map(|j| {
+                    let number = part.index + j * part.of;
+                    let mut user = User::new(number as u32, *iterations);
+                    user.due =
+                        (u128::from(*ramp_ns) * u128::from(number) / u128::from(*all)) as u64;
+                    user
+                }));
+                (ours as u32, Some(*think), *requests)
+            }
+            Workload::Open {
+                rate_per_s,
+                arrivals,
+                max_in_flight,
+                overflow,
+                requests,
+            } => {
+                let seed_of_arrivals = Random::derived(plan.seed, &[index as u64, ARRIVALS]).bits();
+                let mut head = Arrivals {
+                    schedule: Schedule::new(seed_of_arrivals, *rate_per_s, *arrivals, part),
+                    mix: seed(MIX, part.index),
+                };
+                let tail = head.clone();
+                let next = head.next(program);
+                let places = (count_of(u64::from(*max_in_flight), part) as u32).max(1);
+                open = Some(Open {
+                    head,
+                    tail,
+                    next,
+                    backlog: 0,
+                    overflow: *overflow,
+                    places,
+                    free: Vec::new(),
+                });
+                (places, None, *requests)
+            }
+        };
+        let quota = Quota::new(requests.map(|all| count_of(all, part)), part.index, part.of);
+        if places == 0 || quota.is_used_up() {
+            return None;
+        }
+        let pool = stream
+            .connection
+            .pool
+            .map(|pool| (count_of(u64::from(pool), part) as u32).max(1));
+        Some(Lane {
+            stream: index as u8,
+            role: stream.role,
+            program,
+            addresses,
+            address: 0,
+            connected_once: false,
+            timeout: stream.timeout_ns,
+            requests_per_connection: match stream.connection.reuse {
+                Reuse::Keep => u32::MAX,
+                Reuse::New => 1,
+                Reuse::Requests { requests } => requests,
+            },
+            is_sticky: think.is_some() && pool.is_none(),
+            max_connections: pool.unwrap_or(places),
+            connections: 0,
+            idle: VecDeque::with_capacity(pool.unwrap_or(places).min(1 << 16) as usize),
+            queue: VecDeque::with_capacity(if pool.is_some() { users.len() } else { 0 }),
+            values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
+            active: if think.is_some() {
+                users.len() as u32
+            } else {
+                0
+            },
+            users,
+            think,
+            open,
+            quota,
+            random: seed(CONTENT, part.index),
+            has_ended: false,
+            part,
+            next_connection: 0,
+        })
+    }
+
+    /// A number for a new connection, unique in the stream.
+    pub fn number_connection(&mut self) -> u32 {
+        let number = self.part.index + self.part.of * self.next_connection;
+        self.next_connection += 1;
+        number as u32
+    }
+
+    /// Whether nothing more will come from this lane.
+    pub fn is_over(&self) -> bool {
+        self.active == 0
+            && self
+                .open
+                .as_ref()
+                .is_none_or(|open| open.backlog == 0 && self.quota.is_used_up())
+    }
+
+    /// When its next arrival is due.
+    pub fn next_arrival(&self) -> Option<u64> {
+        let open = self.open.as_ref()?;
+        (!self.quota.is_used_up()).then_some(open.next.due)
+    }
+
+    /// Takes the next arrival if it is due at `now`; it becomes the youngest of the backlog.
+    pub fn arrive(&mut self, now: u64) -> Option<Arrival> {
+        if self.next_arrival()? > now || !self.quota.claim() {
+            return None;
+        }
+        let open = self.open.as_mut()?;
+        let arrival = open.next;
+        open.next = open.head.next(self.program);
+        open.backlog += 1;
+        Some(arrival)
+    }
+
+    /// Takes the oldest arrival of the backlog.
+    pub fn take_backlog(&mut self) -> Option<Arrival> {
+        let open = self.open.as_mut().filter(|open| open.backlog > 0)?;
+        open.backlog -= 1;
+        Some(open.tail.next(self.program))
+    }
+
+    /// Whether an arrival could start.
+    pub fn has_place(&self) -> bool {
+        let has_place =
+            |open: &Open| !open.free.is_empty() || (self.users.len() as u32) < open.places;
+        self.open.as_ref().is_some_and(has_place)
+    }
+
+    /// A free place of an open stream, which is then taken.
+    pub fn take_place(&mut self) -> Option<u32> {
+        let open = self.open.as_mut()?;
+        let place = match open.free.pop() {
+            Some(place) => place,
+            None if (self.users.len() as u32) < open.places => {
+                let place = self.users.len() as u32;
+                let number = self.part.index + self.part.of * u64::from(place);
+                self.users.push(User::new(number as u32, None));
+                if self.program.slots > 0 {
+                    self.values.push(Values::default());
+                }
+                place
+            }
+            None => return None,
+        };
+        self.active += 1;
+        Some(place)
+    }
+
+    /// A user of a closed stream, or the iteration in a place, has ended.
+    pub fn leave(&mut self, user: u32) {
+        self.active -= 1;
+        if let Some(open) = &mut self.open {
+            open.free.push(user);
+        }
+    }
+
+    /// Forgets which connection a user had.
+    pub fn part_from_connection(&mut self, user: u32) {
+        if user != NONE {
+            self.users[user as usize].connection = NONE;
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! The loop of one engine thread: due? send. receive? record. Generic over clock and network.
+//!
+//! A turn sends all that is due, then waits for events, then receives a batch and sends what follows
+//! from it. "Receive several, then send several" keeps the kernel's code of one kind hot, which is worth
+//! about a tenth of the CPU; a batch ends after 16 events or 50 us so that it costs no latency, and
+//! grows only while the thread is nearly always busy.
+//!
+//! Here are the loop and the account of its time; `exchange` does what happens to requests and
+//! connections, `closing` the end of the measured part and of the run.
+
+mod closing;
+mod connections;
+mod exchange;
+pub mod lane;
+pub mod reply;
+pub mod timers;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
+use crate::plan::Role;
+use crate::record::recorder::{Recorder, Remains};
+use crate::transport::{Net, Ready};
+use crate::user::{Event, Phase};
+
+use connections::Connections;
+use lane::Lane;
+use reply::Store;
+use timers::{Kind, Timer, Timers, UserRef};
+
+/// Bytes of the one receive buffer of a thread.
+pub const RECEIVE_BYTES: usize = 64 << 10;
+/// Events that one wait hands out at most.
+pub const EVENTS: usize = 256;
+/// The longest wait: how soon a stop from outside is seen.
+const LONGEST_WAIT: u64 = 20 * MILLISECOND;
+/// A batch of an ordinary thread.
+const BATCH: Batch = Batch {
+    events: 16,
+    ns: 50 * MICROSECOND,
+};
+/// A batch of a thread that is above 0.9 busy.
+const BIG_BATCH: Batch = Batch {
+    events: 64,
+    ns: 200 * MICROSECOND,
+};
+const NEARLY_ALWAYS_BUSY: f64 = 0.9;
+/// Polling begins so long before a due time, where a thread has a core of its own.
+const SPIN: u64 = 60 * MICROSECOND;
+/// How often counts are made visible and the busy share is looked at.
+const PUBLISH_EVERY: u64 = 10 * MILLISECOND;
+/// How often rows of the logs go to the collector even when few: what a kill may cost.
+const HAND_OVER_EVERY: u64 = 250 * MILLISECOND;
+/// The drain of a run that was stopped is at most this long.
+const DRAIN_OF_A_STOP: u64 = 1_000 * MILLISECOND;
+/// Arrivals that are started before answers are looked at again.
+const ARRIVALS_AT_ONCE: u32 = 64;
+
+#[derive(Clone, Copy)]
+struct Batch {
+    events: u32,
+    ns: u64,
+}
+
+/// What the threads of a run share: when it ends.
+#[derive(Debug)]
+pub struct Control {
+    /// End of the measured part, in nanoseconds since `t0`; only falls.
+    pub end: AtomicU64,
+    /// Parts of load streams that have not ended.
+    pub load_left: AtomicUsize,
+    /// Whether somebody asked for an early end.
+    pub is_stopped: AtomicBool,
+}
+
+impl Control {
+    /// A run whose measured part ends at `end` or when `load_parts` parts have ended.
+    pub fn new(end: u64, load_parts: usize) -> Self {
+        Control {
+            end: AtomicU64::new(end),
+            load_left: AtomicUsize::new(load_parts),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+}
+
+/// What a worker needs to know beside its lanes.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long requests in flight may still finish after the end.
+    pub drain_ns: u64,
+    /// Whether the thread has a core of its own and may poll for due times.
+    pub may_spin: bool,
+    /// Wall clock at `t0`.
+    pub t0_unix_ns: u64,
+    /// Bytes of answers and unsent requests that may be kept in memory.
+    pub store_bytes: usize,
+}
+
+/// What was still open at the end, for each step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Due and never issued.
+    pub waiting: u64,
+    /// Issued and not ended.
+    pub in_flight: u64,
+}
+
+/// What a worker leaves.
+pub struct WorkerEnd {
+    /// By step, over all streams.
+    pub left: Vec<Left>,
+    /// Of its recorder.
+    pub remains: Remains,
+    /// When it ended.
+    pub at: u64,
+}
+
+/// One engine thread's state.
+pub struct Worker<'p, C: Clock, N: Net> {
+    clock: C,
+    net: N,
+    lanes: Vec<Lane<'p>>,
+    connections: Connections<N::Handle>,
+    timers: Timers,
+    /// Users whose request is due, in order.
+    ready: VecDeque<UserRef>,
+    events: Vec<Ready>,
+    /// Tokens of connections with more to receive than one turn takes.
+    more: Vec<u64>,
+    buffer: Box<[u8]>,
+    rendered: Vec<u8>,
+    store: Store,
+    recorder: Recorder,
+    control: Arc<Control>,
+    settings: Settings,
+    /// First step of each stream among all steps.
+    first_step: Vec<u32>,
+    left: Vec<Left>,
+    in_flight: u32,
+    end: u64,
+    /// The next moment that changes what is recorded: a cut or the end.
+    horizon: u64,
+    is_closing: bool,
+    batch: Batch,
+    published: u64,
+    handed_over: u64,
+    waited: u64,
+    waited_when_published: u64,
+    times: ThreadTimes,
+}
+
+impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
+    /// A worker for `lanes`; `steps` are the numbers of steps of all streams of the plan.
+    pub fn new(
+        clock: C,
+        net: N,
+        lanes: Vec<Lane<'p>>,
+        steps: &[usize],
+        recorder: Recorder,
+        control: Arc<Control>,
+        settings: Settings,
+    ) -> Self {
+        let users: usize = lanes.iter().map(|lane| lane.users.len()).sum();
+        let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
+        let mut first_step = Vec::with_capacity(steps.len());
+        let mut all = 0;
+        for count in steps {
+            first_step.push(all as u32);
+            all += count;
+        }
+        let end = control.end.load(Ordering::Relaxed);
+        let mut worker = Worker {
+            clock,
+            net,
+            lanes,
+            connections: Connections::with_room(connections.min(1 << 16)),
+            timers: Timers::for_users(users),
+            ready: VecDeque::with_capacity(users.max(ARRIVALS_AT_ONCE as usize)),
+            events: Vec::with_capacity(EVENTS),
+            more: Vec::with_capacity(EVENTS),
+            buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+            rendered: Vec::with_capacity(4096),
+            store: Store::new(settings.store_bytes),
+            horizon: recorder.cut().min(end),
+            recorder,
+            control,
+            settings,
+            first_step,
+            left: vec![Left::default(); all],
+            in_flight: 0,
+            end,
+            is_closing: false,
+            batch: BATCH,
+            published: 0,
+            handed_over: 0,
+            waited: 0,
+            waited_when_published: 0,
+            times: ThreadTimes::default(),
+        };
+        worker.times = worker.clock.thread_times();
+        worker
+    }
+
+    /// Runs to the end and returns what is left.
+    pub fn run(mut self) -> WorkerEnd {
+        self.join_users();
+        loop {
+            self.look_at_end();
+            let now = self.now();
+            self.start_due(now);
+            self.send_ready();
+            self.tell_ended_lanes(now);
+            if self.is_finished() {
+                return self.finish();
+            }
+            self.wait();
+            self.serve_events();
+        }
+    }
+
+    /// Reads the clock; whatever is recorded after it belongs to the interval of this moment.
+    #[inline]
+    fn now(&mut self) -> u64 {
+        let now = self.clock.now();
+        if now >= self.horizon {
+            self.pass_horizon(now);
+        }
+        now
+    }
+
+    #[cold]
+    fn pass_horizon(&mut self, now: u64) {
+        if now >= self.recorder.cut() {
+            let times = self.clock.thread_times();
+            let engine = self.recorder.engine();
+            engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
+            engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
+            self.times = times;
+        }
+        if !self.is_closing && now >= self.end {
+            self.close_measured_part();
+        }
+        self.recorder.cross(now);
+        self.horizon = if self.is_closing {
+            self.recorder.cut()
+        } else {
+            self.recorder.cut().min(self.end)
+        };
+    }
+
+    /// Takes notice of an end that another thread has brought nearer.
+    fn look_at_end(&mut self) {
+        let end = self.control.end.load(Ordering::Relaxed);
+        if end < self.end && !self.is_closing {
+            self.end = self.recorder.set_end(end);
+            self.horizon = self.recorder.cut().min(self.end);
+        }
+    }
+
+    fn join_users(&mut self) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].open.is_some() {
+                continue;
+            }
+            for user in 0..self.lanes[index].users.len() as u32 {
+                let who = UserRef {
+                    lane: index as u8,
+                    user,
+                };
+                self.step_user(who, Event::Join, 0);
+            }
+        }
+    }
+
+    /// Moves everything that is due at `now` into the ready queue: pauses, deadlines, arrivals.
+    #[inline]
+    fn start_due(&mut self, now: u64) {
+        if self.timers.next().is_some_and(|at| at <= now) {
+            self.fire_timers(now);
+        }
+        if self.is_closing {
+            return;
+        }
+        for index in 0..self.lanes.len() {
+            if self.lanes[index]
+                .next_arrival()
+                .is_some_and(|due| due <= now)
+            {
+                self.take_arrivals(index, now);
+            }
+        }
+    }
+
+    fn fire_timers(&mut self, now: u64) {
+        while let Some(timer) = self.timers.pop(now) {
+            match timer.kind {
+                Kind::Due => {
+                    let user = &self.lanes[timer.who.lane as usize].users[timer.who.user as usize];
+                    if user.phase == Phase::Pausing && !self.is_closing {
+                        self.step_user(timer.who, Event::Due, now);
+                    }
+                }
+                Kind::Deadline => self.look_at_deadline(timer, now),
+            }
+        }
+    }
+
+    fn look_at_deadline(&mut self, timer: Timer, now: u64) {
+        let lane = &mut self.lanes[timer.who.lane as usize];
+        let timeout = lane.timeout;
+        let user = &mut lane.users[timer.who.user as usize];
+        user.watched = false;
+        if !user.is_in_flight() {
+            return;
+        }
+        let deadline = user.sent.saturating_add(timeout);
+        if deadline > now {
+            user.watched = true;
+            self.timers.push(Timer {
+                at: deadline,
+                ..timer
+            });
+        } else {
+            self.time_out(timer.who, now);
+        }
+    }
+
+    fn take_arrivals(&mut self, index: usize, now: u64) {
+        for _ in 0..ARRIVALS_AT_ONCE {
+            let Some(arrival) = self.lanes[index].arrive(now) else {
+                return;
+            };
+            self.take_arrival(index, arrival, now);
+        }
+    }
+
+    /// When something will be due, and whether it is an arrival.
+    fn next_due(&self) -> (u64, bool) {
+        let timer = self.timers.next().unwrap_or(u64::MAX);
+        let arrivals = self.lanes.iter().filter_map(Lane::next_arrival);
+        let arrival = if self.is_closing {
+            u64::MAX
+        } else {
+            arrivals.min().unwrap_or(u64::MAX)
+        };
+        (timer.min(arrival), arrival < timer)
+    }
+
+    /// Waits for events until something is due.
+    fn wait(&mut self) {
+        let now = self.now();
+        let (due, is_arrival) = self.next_due();
+        let mut until = due.min(self.horizon).min(now + LONGEST_WAIT);
+        if self.is_closing {
+            until = until.min(self.end_of_drain());
+        }
+        let mut timeout = until.saturating_sub(now);
+        let mut spins = false;
+        if !self.ready.is_empty() || !self.more.is_empty() {
+            timeout = 0;
+        } else if self.settings.may_spin && is_arrival && until == due {
+            spins = timeout <= SPIN;
+            timeout = timeout.saturating_sub(SPIN);
+        }
+        self.net.wait(&mut self.events, timeout);
+        let engine = self.recorder.engine();
+        engine.loops += 1;
+        let is_idle_spin = spins && self.events.is_empty();
+        if (timeout > 0 && !spins) || is_idle_spin {
+            // A wait that the end cut short belongs to the measured part only until then.
+            let end = self.control.end.load(Ordering::Relaxed).max(now);
+            let woken = self.clock.now();
+            let until = if self.is_closing {
+                woken
+            } else {
+                woken.min(end)
+            };
+            let waited = until.saturating_sub(now);
+            self.waited += waited;
+            if is_idle_spin {
+                engine.spinning_ns += waited;
+            } else {
+                engine.waiting_ns += waited;
+            }
+        }
+    }
+
+    /// Receives what the events tell, in batches, each followed by what is to be sent.
+    fn serve_events(&mut self) {
+        let mut began = self.now();
+        let mut served = 0;
+        let unfinished = self.more.len();
+        for at in 0..unfinished {
+            let token = self.more[at];
+            self.serve(Ready {
+                token,
+                readable: true,
+                writable: false,
+                ended: false,
+            });
+        }
+        self.more.drain(..unfinished); // those that still have more were appended behind
+        for at in 0..self.events.len() {
+            let now = self.serve(self.events[at]);
+            served += 1;
+            if served >= self.batch.events || now.saturating_sub(began) >= self.batch.ns {
+                self.send_ready();
+                began = self.now();
+                self.start_due(began);
+                self.send_ready();
+                served = 0;
+            }
+        }
+        self.send_ready();
+        if began.saturating_sub(self.published) >= PUBLISH_EVERY {
+            self.publish(began);
+        }
+    }
+
+    fn publish(&mut self, now: u64) {
+        let waited = self.waited - self.waited_when_published;
+        let busy = 1.0 - waited as f64 / (now - self.published).max(1) as f64;
+        self.batch = if busy > NEARLY_ALWAYS_BUSY {
+            BIG_BATCH
+        } else {
+            BATCH
+        };
+        self.published = now;
+        self.waited_when_published = self.waited;
+        self.recorder.publish();
+        if now - self.handed_over >= HAND_OVER_EVERY {
+            self.handed_over = now;
+            self.recorder.hand_over_rows(now);
+        }
+    }
+
+    /// Tells the other threads when a load has ended; the last one ends the measured part.
+    fn tell_ended_lanes(&mut self, now: u64) {
+        if self.is_closing {
+            return;
+        }
+        for lane in &mut self.lanes {
+            if lane.role == Role::Load && !lane.has_ended && lane.is_over() {
+                lane.has_ended = true;
+                if self.control.load_left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    self.control.end.fetch_min(now, Ordering::AcqRel);
+                }
+            }
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        if !self.is_closing {
+            return false;
+        }
+        // A lasting stream of bytes must not keep the clock from being looked at: it is, each turn.
+        self.in_flight == 0 || self.clock.now() >= self.end_of_drain()
+    }
+
+    fn end_of_drain(&self) -> u64 {
+        let is_stopped = self.control.is_stopped.load(Ordering::Relaxed);
+        let longest = if is_stopped {
+            DRAIN_OF_A_STOP
+        } else {
+            u64::MAX
+        };
+        self.end.saturating_add(self.settings.drain_ns.min(longest))
+    }
+}

@@ -1,0 +1,426 @@
+//! Reading one answer as its bytes arrive: head, interim responses, body; what must be kept is kept.
+//!
+//! An answer that comes in one piece is parsed in the thread's receive buffer and owns no memory. One
+//! that is split, or whose body is wanted, borrows a buffer from the worker's capped store.
+
+use crate::error::Outcome;
+use crate::http1::response::{
+    parse_head, BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES,
+};
+use crate::program::Need;
+use crate::user::NONE;
+
+/// Interim responses that one answer may have.
+pub const MAX_INTERIM: u16 = 1_000;
+/// The longest body that is kept for checks and extractions.
+pub const MAX_KEPT_BODY: usize = 4 << 20;
+/// A returned buffer above this is given back to the system.
+const RETAINED: usize = 64 << 10;
+
+const NO_ROOM: Violation =
+    Violation::Limit("the answers being kept are over the engine's memory bound");
+
+/// Buffers for split and wanted answers, with a bound on their bytes in all.
+#[derive(Debug)]
+pub struct Store {
+    buffers: Vec<Vec<u8>>,
+    free: Vec<u32>,
+    held: usize,
+    bound: usize,
+}
+
+impl Store {
+    /// A store of `bound` bytes in all.
+    pub fn new(bound: usize) -> Self {
+        Store {
+            buffers: Vec::new(),
+            free: Vec::new(),
+            held: 0,
+            bound,
+        }
+    }
+
+    /// The bytes of a buffer.
+    pub fn bytes(&self, buffer: u32) -> &[u8] {
+        &self.buffers[buffer as usize]
+    }
+
+    /// An empty buffer.
+    pub fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.buffers.push(Vec::new());
+            self.buffers.len() as u32 - 1
+        })
+    }
+
+    /// Appends to a buffer; false: over the bound, nothing was appended.
+    pub fn append(&mut self, buffer: u32, bytes: &[u8]) -> bool {
+        if self.held + bytes.len() > self.bound {
+            return false;
+        }
+        self.held += bytes.len();
+        self.buffers[buffer as usize].extend_from_slice(bytes);
+        true
+    }
+
+    /// Removes the first `count` bytes of a buffer.
+    fn remove_front(&mut self, buffer: u32, count: usize) {
+        self.held -= count;
+        self.buffers[buffer as usize].drain(..count);
+    }
+
+    /// Cuts a buffer off after `length` bytes and hands out what followed.
+    fn split_off(&mut self, buffer: u32, length: usize) -> Vec<u8> {
+        let rest = self.buffers[buffer as usize].split_off(length);
+        self.held -= rest.len();
+        rest
+    }
+
+    /// Gives a buffer back.
+    pub fn give_back(&mut self, buffer: u32) {
+        let bytes = &mut self.buffers[buffer as usize];
+        self.held -= bytes.len();
+        bytes.clear();
+        if bytes.capacity() > RETAINED {
+            *bytes = Vec::new();
+        }
+        self.free.push(buffer);
+    }
+}
+
+/// What the bytes so far amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fed {
+    /// The answer goes on.
+    More,
+    /// The answer is whole; so many bytes of the input belong to it.
+    Whole {
+        /// Bytes of the input that belong to the answer.
+        consumed: usize,
+        /// Where head and body stand.
+        place: Place,
+    },
+    /// It cannot be read on.
+    Broken(Violation),
+}
+
+/// Where the parts of a whole answer stand that the step needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the input: the head from..to, then the body up to `end`.
+    Input {
+        /// First byte of the head.
+        head: usize,
+        /// First byte of the body.
+        body: usize,
+        /// After the last byte of the body.
+        end: usize,
+    },
+    /// In the store: `head_len` bytes of head, then the body.
+    Store {
+        /// Which buffer.
+        buffer: u32,
+        /// Length of the head.
+        head_len: usize,
+    },
+}
+
+/// How far one answer has been read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// Of the final response, once its head is whole.
+    head: Option<Head>,
+    body: BodyDecoder,
+    /// Bytes of the answer as received.
+    pub wire_bytes: u64,
+    /// Bytes of its decoded body.
+    pub body_bytes: u64,
+    /// Bytes of the heads of interim responses.
+    interim_bytes: u32,
+    interim: u16,
+    /// Bytes of a split head at the last attempt to parse it.
+    tried: u32,
+    buffer: u32,
+}
+
+impl Default for Reply {
+    fn default() -> Self {
+        Reply {
+            head: None,
+            body: BodyDecoder::new(Framing::None),
+            wire_bytes: 0,
+            body_bytes: 0,
+            interim_bytes: 0,
+            interim: 0,
+            tried: 0,
+            buffer: NONE,
+        }
+    }
+}
+
+impl Reply {
+    /// The head of the final response, once it is whole.
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// Gives back what it holds and is ready for the next answer.
+    #[inline]
+    pub fn reset(&mut self, store: &mut Store) {
+        if self.buffer != NONE {
+            store.give_back(self.buffer);
+        }
+        *self = Reply::default();
+    }
+
+    /// Takes the next bytes.
+    #[inline]
+    pub fn feed(
+        &mut self,
+        input: &[u8],
+        need: Need,
+        request_was_head: bool,
+        store: &mut Store,
+    ) -> Fed {
+        if self.head.is_some() {
+            return self.read_body(input, 0, need, store);
+        }
+        if self.buffer != NONE {
+            return self.read_split_head(input, need, request_was_head, store);
+        }
+        let mut at = 0;
+        loop {
+            match parse_head(&input[at..], request_was_head) {
+                HeadResult::Complete(head) if head.is_interim() => {
+                    if let Err(violation) = self.note_interim(&head) {
+                        return Fed::Broken(violation);
+                    }
+                    at += head.len;
+                }
+                HeadResult::Complete(head) => {
+                    return self.read_first_body(input, at, head, need, store)
+                }
+                HeadResult::Partial => return self.keep_partial_head(input, at, store),
+                HeadResult::Invalid(violation) => return Fed::Broken(violation),
+            }
+        }
+    }
+
+    /// The connection ended; says whether that makes the answer whole.
+    pub fn at_end(&self) -> Result<Place, Outcome> {
+        match self.head {
+            None => Err(Outcome::ClosedBeforeResponse),
+            Some(head) => match self.body.at_eof() {
+                Ok(()) if self.buffer != NONE => Ok(Place::Store {
+                    buffer: self.buffer,
+                    head_len: head.len,
+                }),
+                Ok(()) => Ok(Place::Input {
+                    head: 0,
+                    body: 0,
+                    end: 0,
+                }),
+                Err(_) => Err(Outcome::Truncated),
+            },
+        }
+    }
+
+    fn note_interim(&mut self, head: &Head) -> Result<(), Violation> {
+        self.interim += 1;
+        self.interim_bytes += head.len as u32;
+        self.wire_bytes += head.len as u64;
+        if self.interim > MAX_INTERIM {
+            return Err(Violation::Limit("over 1,000 interim responses"));
+        }
+        self.check_head_bytes(0)
+    }
+
+    fn check_head_bytes(&self, more: usize) -> Result<(), Violation> {
+        if self.interim_bytes as usize + more > MAX_HEAD_BYTES {
+            return Err(Violation::Limit("the heads of one answer are over 64 KiB"));
+        }
+        Ok(())
+    }
+
+    /// The final head stands whole in the input at `at`.
+    #[inline]
+    fn read_first_body(
+        &mut self,
+        input: &[u8],
+        at: usize,
+        head: Head,
+        need: Need,
+        store: &mut Store,
+    ) -> Fed {
+        if self.interim > 0 {
+            if let Err(violation) = self.check_head_bytes(head.len) {
+                return Fed::Broken(violation);
+            }
+        }
+        self.wire_bytes += head.len as u64;
+        self.head = Some(head);
+        self.body = BodyDecoder::new(head.framing);
+        let body_at = at + head.len;
+        let in_place = match head.framing {
+            Framing::None | Framing::Length(0) => Some(body_at),
+            Framing::Length(length) => {
+                let end = usize::try_from(length)
+                    .ok()
+                    .and_then(|length| body_at.checked_add(length));
+                end.filter(|end| *end <= input.len())
+            }
+            Framing::Chunked | Framing::UntilClose => None,
+        };
+        if let Some(end) = in_place {
+            self.wire_bytes += (end - body_at) as u64;
+            self.body_bytes = (end - body_at) as u64;
+            return Fed::Whole {
+                consumed: end,
+                place: Place::Input {
+                    head: at,
+                    body: body_at,
+                    end,
+                },
+            };
+        }
+        if need >= Need::Head {
+            self.buffer = store.take();
+            if !store.append(self.buffer, &input[at..body_at]) {
+                return Fed::Broken(NO_ROOM);
+            }
+        }
+        self.read_body(input, body_at, need, store)
+    }
+
+    /// Bytes of the body stand in the input from `from` on.
+    fn read_body(&mut self, input: &[u8], from: usize, need: Need, store: &mut Store) -> Fed {
+        let Some(head) = self.head else {
+            return Fed::More;
+        };
+        let (buffer, mut fits) = (self.buffer, true);
+        let decoded = if need == Need::Body {
+            let mut kept = store.bytes(buffer).len() - head.len;
+            self.body.decode(&input[from..], &mut |bytes| {
+                kept += bytes.len();
+                fits = fits && kept <= MAX_KEPT_BODY && store.append(buffer, bytes);
+            })
+        } else {
+            self.body.decode(&input[from..], &mut |_| {})
+        };
+        let decoded = match decoded {
+            Ok(decoded) if fits => decoded,
+            Ok(_) => return Fed::Broken(Violation::Limit(
+                "a body to be checked is over 4 MiB, or all of them over the engine's memory bound",
+            )),
+            Err(violation) => return Fed::Broken(violation),
+        };
+        self.wire_bytes += decoded.consumed as u64;
+        self.body_bytes += decoded.body_bytes;
+        if !decoded.done {
+            return Fed::More;
+        }
+        let place = if buffer == NONE {
+            Place::Input {
+                head: 0,
+                body: 0,
+                end: 0,
+            } // nothing of it is needed
+        } else {
+            Place::Store {
+                buffer,
+                head_len: head.len,
+            }
+        };
+        Fed::Whole {
+            consumed: from + decoded.consumed,
+            place,
+        }
+    }
+
+    fn keep_partial_head(&mut self, input: &[u8], at: usize, store: &mut Store) -> Fed {
+        if at == input.len() {
+            return Fed::More;
+        }
+        self.buffer = store.take();
+        if !store.append(self.buffer, &input[at..]) {
+            return Fed::Broken(NO_ROOM);
+        }
+        self.tried = (input.len() - at) as u32;
+        match self.check_head_bytes(input.len() - at) {
+            Ok(()) => Fed::More,
+            Err(violation) => Fed::Broken(violation),
+        }
+    }
+
+    /// Goes on with a head whose beginning is in the store.
+    fn read_split_head(
+        &mut self,
+        input: &[u8],
+        need: Need,
+        request_was_head: bool,
+        store: &mut Store,
+    ) -> Fed {
+        let before = store.bytes(self.buffer).len();
+        if !store.append(self.buffer, input) {
+            return Fed::Broken(NO_ROOM);
+        }
+        let length = before + input.len();
+        // Parsing begins anew each time, so it is tried only when a line ended or the head has doubled:
+        // a server that sends single bytes costs no more than one that sends lines.
+        if memchr::memchr(b'\n', input).is_none()
+            && length < 2 * self.tried as usize
+            && length < MAX_HEAD_BYTES
+        {
+            return Fed::More;
+        }
+        self.tried = length as u32;
+        loop {
+            match parse_head(store.bytes(self.buffer), request_was_head) {
+                HeadResult::Complete(head) if head.is_interim() => {
+                    if let Err(violation) = self.note_interim(&head) {
+                        return Fed::Broken(violation);
+                    }
+                    store.remove_front(self.buffer, head.len);
+                    if store.bytes(self.buffer).is_empty() {
+                        store.give_back(self.buffer);
+                        self.buffer = NONE;
+                        return Fed::More;
+                    }
+                }
+                HeadResult::Complete(head) => {
+                    return self.leave_split_head(input, head, need, store)
+                }
+                HeadResult::Partial => {
+                    return match self.check_head_bytes(store.bytes(self.buffer).len()) {
+                        Ok(()) => Fed::More,
+                        Err(violation) => Fed::Broken(violation),
+                    }
+                }
+                HeadResult::Invalid(violation) => return Fed::Broken(violation),
+            }
+        }
+    }
+
+    /// The head in the store is whole; what follows it there goes on as body.
+    fn leave_split_head(&mut self, input: &[u8], head: Head, need: Need, store: &mut Store) -> Fed {
+        if let Err(violation) = self.check_head_bytes(head.len) {
+            return Fed::Broken(violation);
+        }
+        let rest = store.split_off(self.buffer, head.len);
+        self.wire_bytes += head.len as u64;
+        self.head = Some(head);
+        self.body = BodyDecoder::new(head.framing);
+        if need == Need::Nothing {
+            store.give_back(self.buffer);
+            self.buffer = NONE;
+        }
+        match self.read_body(&rest, 0, need, store) {
+            // The rest is the tail of this input: what was not consumed of it is at the input's end.
+            Fed::Whole { consumed, place } => Fed::Whole {
+                consumed: input.len() - (rest.len() - consumed),
+                place,
+            },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Moments at which a user is to be looked at: ends of pauses, and deadlines.
+//!
+//! A user has at most one entry of each kind. A deadline's entry is not moved for each request: when
+//! its time comes the worker looks at the user's real deadline and, if that is later, enters it again.
+//! So a request that ends in time costs no timer operation, and the heap never outgrows the users.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A user of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UserRef {
+    /// Index of the lane in the worker.
+    pub lane: u8,
+    /// Index of the user in the lane.
+    pub user: u32,
+}
+
+/// What is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The end of a pause.
+    Due,
+    /// The deadline of a request.
+    Deadline,
+}
+
+/// One entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    /// When.
+    pub at: u64,
+    /// Who.
+    pub who: UserRef,
+    /// What.
+    pub kind: Kind,
+}
+
+/// All timers of one worker, the earliest first.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<Timer>>,
+}
+
+impl Timers {
+    /// Room for so many users without growing.
+    pub fn for_users(users: usize) -> Self {
+        Timers {
+            heap: BinaryHeap::with_capacity(2 * users),
+        }
+    }
+
+    /// Enters one.
+    pub fn push(&mut self, timer: Timer) {
+        self.heap.push(Reverse(timer));
+    }
+
+    /// When the first is to be looked at.
+    pub fn next(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(timer)| timer.at)
+    }
+
+    /// Takes the first if its time has come.
+    pub fn pop(&mut self, now: u64) -> Option<Timer> {
+        (self.next()? <= now).then(|| self.heap.pop().map(|Reverse(timer)| timer))?
+    }
+}

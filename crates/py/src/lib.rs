@@ -1,0 +1,154 @@
+//! `loadlens._engine`: the door between Python and the engine. It converts and decides nothing.
+//!
+//! The contract is docs/reference/engine-api.md. Nothing here runs on an engine thread, and no engine
+//! thread ever takes the GIL.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loadlens_engine::error::Fault;
+use loadlens_engine::plan::Plan;
+use loadlens_engine::record::files;
+use loadlens_engine::run::{self, Refusal};
+use loadlens_engine::{clock, program};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+fn pairs(faults: Vec<Fault>) -> Vec<(String, String)> {
+    faults
+        .into_iter()
+        .map(|fault| (fault.where_, fault.what))
+        .collect()
+}
+
+/// The engine's version.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Every fault of a plan at once as (where, what); empty: the plan is good.
+#[pyfunction]
+fn validate(py: Python<'_>, plan_json: &str) -> Vec<(String, String)> {
+    py.detach(|| match serde_json::from_str::<Plan>(plan_json) {
+        Ok(plan) => pairs(plan.validate()),
+        Err(error) => vec![("plan".to_owned(), error.to_string())],
+    })
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+#[pyfunction]
+fn monotonic_ns() -> u64 {
+    clock::monotonic_ns()
+}
+
+/// A fault of one template, given the names that earlier steps extract; None: it is good.
+#[pyfunction]
+fn check_template(text: &str, names: Vec<String>) -> Option<String> {
+    program::check_template(text, &names)
+}
+
+/// Start, length, tag, bucket upper values and counts (u64, little-endian) of each line of an interval log.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn read_intervals<'py>(
+    py: Python<'py>,
+    path: &str,
+) -> PyResult<Vec<(f64, f64, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
+    let intervals = py.detach(|| files::read_intervals(Path::new(path)))?;
+    let bytes = |values: &mut dyn Iterator<Item = u64>| -> Bound<'py, PyBytes> {
+        let raw: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
+        PyBytes::new(py, &raw)
+    };
+    Ok(intervals
+        .into_iter()
+        .map(|interval| {
+            let uppers = bytes(&mut interval.counts.iter().map(|(upper, _)| *upper));
+            let counts = bytes(&mut interval.counts.iter().map(|(_, count)| *count));
+            (
+                interval.start_s,
+                interval.length_s,
+                interval.tag,
+                uppers,
+                counts,
+            )
+        })
+        .collect())
+}
+
+/// One run of the engine on threads of its own, which never take the GIL.
+#[pyclass(module = "loadlens._engine")]
+struct Run {
+    // Only `start` needs it alone; the lock is never held while waiting.
+    run: Mutex<run::Run>,
+}
+
+impl Run {
+    fn lock(&self) -> MutexGuard<'_, run::Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    fn new(py: Python<'_>, plan_json: &str) -> PyResult<Self> {
+        match py.detach(|| run::Run::new(plan_json)) {
+            Ok(run) => Ok(Run {
+                run: Mutex::new(run),
+            }),
+            Err(Refusal::Plan(faults)) => {
+                let list = serde_json::to_string(&pairs(faults));
+                Err(PyValueError::new_err(
+                    list.unwrap_or_else(|error| error.to_string()),
+                ))
+            }
+            Err(Refusal::Machine(error)) => Err(PyOSError::new_err(error.to_string())),
+        }
+    }
+
+    /// Starts the threads; returns when they run.
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().start())
+            .map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// Where the run stands, as JSON; cheap, any time, from any thread.
+    fn progress(&self, py: Python<'_>) -> String {
+        py.detach(|| self.lock().progress())
+    }
+
+    /// Asks for an early, orderly end; the results so far stay.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.lock().stop());
+    }
+
+    /// Waits until the run has ended, at most so long; true: it has.
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
+        // A day at most: a Duration takes neither negative numbers nor infinity.
+        let timeout = Duration::from_secs_f64(timeout_s.clamp(0.0, 86_400.0));
+        py.detach(|| {
+            let waiter = self.lock().waiter();
+            waiter.wait(timeout)
+        })
+    }
+
+    /// The result as JSON; after the end only.
+    fn result(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.lock().result())
+            .map_err(PyRuntimeError::new_err)
+    }
+}
+
+#[pymodule]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Run>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(check_template, module)?)?;
+    module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
+    Ok(())
+}
