@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loadlens.define import names
 from loadlens.define.keys_testbed import RESET
 from loadlens.define.shape import (
     ANY,
@@ -17,7 +16,6 @@ from loadlens.define.shape import (
     Block,
     Form,
     Key,
-    Label,
     Many,
     Named,
     Schema,
@@ -164,8 +162,26 @@ PROBE: Final = Block(
 
 # ------------------------------------------------------------------------------------------------ loads
 
-_CLOSED_ONLY: Final = ("users", "think", "ramp", "iterations")
-_OPEN_ONLY: Final = ("rate", "arrivals", "max_in_flight", "overflow")
+_CLOSED_ONLY: Final = ("think", "ramp", "iterations")
+_OPEN_ONLY: Final = ("arrivals", "max_in_flight", "overflow")
+
+
+def _one_workload(node: Tree, at: At) -> None:
+    """Closed or open, with an end; what changes a load for `quick` may leave things out."""
+    given = set(node.items)
+    is_whole = not at.key.startswith("quick.")
+    if {"users", "rate"} <= given:
+        at.fault(node.line, "a load is closed (users) or open (rate), not both", "remove one of the two")
+    if is_whole and not {"users", "rate"} & given:
+        at.fault(node.line, "a load needs users or a rate", "users: 10, or rate: 50/s")
+    if is_whole and not {"duration", "iterations", "requests"} & given:
+        at.fault(node.line, "a load needs an end", "duration: 30s, iterations: 100 or requests: 10k")
+    for kind, key, others in (("open", "rate", _CLOSED_ONLY), ("closed", "users", _OPEN_ONLY)):
+        odd = [other for other in others if other in given]
+        if key in given and odd and not {"users", "rate"} <= given:
+            message = f"{', '.join(odd)} means nothing to a load that is {kind}"
+            at.fault(node.key_lines[odd[0]], message, f"remove {odd[0]}")
+
 
 LOAD: Final = Block(
     "load",
@@ -192,24 +208,8 @@ LOAD: Final = Block(
     },
     "Closed (`users`) or open (`rate`). It ends by `duration`, `iterations` or `requests`, the first one.",
     refused={"stages": "a rate, or a factor over rates"},
+    check=_one_workload,
 )
-
-
-def load_faults(load: LoadPart, is_whole: bool) -> list[tuple[str, str]]:
-    """What is wrong between the keys of a load, with hints; a part of one may leave things out."""
-    given = {key for key in LOAD.keys if getattr(load, key) is not None}
-    faults = []
-    if "users" in given and "rate" in given:
-        faults.append(("a load is closed (users) or open (rate), not both", "remove one of the two"))
-    if is_whole and not {"users", "rate"} & given:
-        faults.append(("a load needs users or a rate", "users: 10, or rate: 50/s"))
-    if is_whole and not {"duration", "iterations", "requests"} & given:
-        faults.append(("a load needs an end", "duration: 30s, iterations: 100 or requests: 10k"))
-    for key, others in (("rate", _CLOSED_ONLY[1:]), ("users", _OPEN_ONLY[1:])):
-        if key in given and (odd := [other for other in others if other in given]):
-            kind = "open" if key == "rate" else "closed"
-            faults.append((f"{', '.join(odd)} means nothing to a load that is {kind}", f"remove {odd[0]}"))
-    return faults
 
 
 # ------------------------------------------------------------------------------------------- factors, levels
@@ -330,16 +330,3 @@ EXPERIMENT: Final = Block(
     },
     "One experiment: a mix of scenarios under a load, for every combination of its factors.",
 )
-
-__all__ = [
-    "EXPERIMENT",
-    "FRESH",
-    "MOST_LEVELS",
-    "NEEDS_CORES",
-    "PROBES",
-    "SCENARIO",
-    "TRIALS",
-    "Label",
-    "load_faults",
-    "names",
-]

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from loadlens.define import names
-from loadlens.define.keys_load import load_faults
 from loadlens.define.names import TESTBED_NAMES, Names, did_you_mean
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
@@ -40,7 +39,11 @@ def check(definition: Definition, tree: Tree, known: Names, faults: Faults) -> N
     _check_scenarios(definition, faults)
     scenarios = names.raw_names(tree, "scenarios")
     for name, experiment in definition.experiments.items():
-        _check_experiment(experiment, f"experiment {name}", scenarios, faults)
+        given = names.raw_names(tree, "experiments", name)
+        for key, hint in (("mix", "mix: SCENARIO"), ("load", "load: {users: 10, duration: 30s}")):
+            if key not in given:
+                faults.add(f"experiment {name} without a {key}", experiment.place, hint)
+        _check_experiment(experiment, scenarios, faults)
     _check_probes(definition.probes, faults)
     _check_quick(definition, tree, scenarios, faults)
 
@@ -173,15 +176,8 @@ def _check_probes(probes: Mapping[str, ProbePart], faults: Faults) -> None:
 
 
 def _check_experiment(
-    part: ExperimentPart, where: str, scenarios: tuple[str, ...], faults: Faults, *, is_whole: bool = True
+    part: ExperimentPart, scenarios: tuple[str, ...], faults: Faults, *, is_whole: bool = True
 ) -> None:
-    if is_whole and part.mix is None:
-        faults.add(f"{where} without a mix", part.place, "mix: SCENARIO")
-    if is_whole and part.load is None:
-        faults.add(f"{where} without a load", part.place, "load: {users: 10, duration: 30s}")
-    if part.load is not None:
-        for message, hint in load_faults(part.load, is_whole=is_whole):
-            faults.add(message, part.load.place, hint)
     written = part.mix.written if part.mix is not None else None
     for scenario in [written] if isinstance(written, str) else written if isinstance(written, dict) else ():
         if part.mix is not None and scenario not in scenarios:
@@ -231,7 +227,7 @@ def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...],
             )
         elif name in quick.skip:
             faults.add(f"quick skips {name} and changes it too", part.place, "one of the two")
-        _check_experiment(part, f"quick experiment {name}", scenarios, faults, is_whole=False)
+        _check_experiment(part, scenarios, faults, is_whole=False)
     for name in quick.params:
         if name not in names.raw_names(tree, "params"):
             place = Place(quick.place.file, quick.place.line, f"quick.params.{name}")

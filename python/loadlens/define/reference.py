@@ -43,7 +43,7 @@ trials: 3
 experiments:
   ladder:
     mix: read
-    load: {users: $users, duration: 20s}
+    load: {users: $users, think: 1s, duration: 20s}
     factors: {users: [1, 4, 16, 64]}
 quick:
   trials: 1

@@ -229,7 +229,15 @@ def _entry(value: Any) -> Entry:
 
 
 def _scalar(value: Any) -> Scalar:
-    if isinstance(value, (str, int, float)):
+    """A plain value: what `$names` stand for is not built from other names."""
+    if isinstance(value, str):
+        text = names.parse(value, frozenset())
+        if isinstance(text, str):
+            return text
+        raise UnitError(
+            f"{shown(value)}: a name in here would not be filled", "a plain value; $$ for a dollar"
+        )
+    if isinstance(value, (int, float)):
         return value
     raise UnitError(f"wanted one value, got {shown(value)}", "text, a number, true or false")
 

@@ -30,7 +30,7 @@ from loadlens.model.definition import Faults, Place
 from loadlens.model.topology import Scalar
 from loadlens.units import UnitError, scalar, shown
 
-MOST_BYTES: Final = 1 << 20
+MOST_BYTES: Final = 1 << 18  # some seconds to read at worst
 MOST_NODES: Final = 100_000  # after every alias is expanded
 DEEPEST: Final = 40
 
@@ -78,7 +78,7 @@ def load(raw: bytes, file: str, faults: Faults) -> Node | None:
     """The tree of a file; none when it cannot be read to its end. What is wrong is noted in `faults`."""
     if len(raw) > MOST_BYTES:
         faults.add(
-            f"the file has {len(raw):,} bytes, a study file has at most {MOST_BYTES:,}",
+            f"the file has more than {MOST_BYTES:,} bytes",
             Place(file, 1),
             "keep bodies and data in files of their own: file: body.json",
         )
@@ -197,7 +197,10 @@ class _Composer:
         while not isinstance(event := next(self._events), MappingEndEvent):
             key_line = event.start_mark.line + 1
             key = self._key(event, key_line)
-            value = self._node(next(self._events))
+            value_event = next(self._events)
+            value = self._node(value_event)
+            if not isinstance(value_event, AliasEvent):
+                value.line = key_line  # a block begins where it is named, not at its first key
             is_quoted = isinstance(event, ScalarEvent) and event.style is not None
             if key == "<<" and not is_quoted:
                 merged.append((value, key_line))

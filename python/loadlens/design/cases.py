@@ -15,7 +15,8 @@ from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelP
 from loadlens.model.study import Case, Level
 from loadlens.model.topology import Scalar
 
-MOST_CASES = 10_000
+MOST_CASES = 2_000
+MOST_TRIALS = 100_000
 TRIALS = 3
 
 Combination = tuple[tuple[str, LevelPart], ...]
@@ -45,6 +46,11 @@ def cases_of(
         for cell in cells:
             made.append(_case(definition, name, experiment, cell, faults, check_template, used))
         _check_factors_matter(experiment, used, name, faults)
+    trials = sum(case.trials for case in made)
+    if trials > MOST_TRIALS:
+        faults.add(
+            f"the study has {trials:,} trials, at most {MOST_TRIALS:,}", definition.place, "fewer trials"
+        )
     return _with_unique_slugs(made)
 
 

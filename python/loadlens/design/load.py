@@ -206,6 +206,11 @@ def load(part: LoadPart, fill: Filler) -> Load:
             requests=requests,
         )
     else:
+        if any(key is not None for key in (part.users, part.think, part.ramp, part.iterations)):
+            message = "the load is closed in the study and open in its quick profile"
+            fill.fault(
+                message, part.rate.place, "keep to users in quick, or make it an experiment of its own"
+            )
         workload = Open(
             rate_per_s=fill.value(part.rate, 1.0),
             arrivals=fill.value(part.arrivals, "constant"),
