@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loadlens.analyse.case import CaseMeasures, all_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
 from loadlens.findings import Verdict
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts, Gate
-from loadlens.model.finding import Estimate, Grade
+from loadlens.model.finding import Estimate, Grade, Undecided
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 
 MOST_ANSWERS = 2
@@ -37,11 +37,14 @@ def answer(verdict: Verdict, cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
 def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
     """The case with the highest throughput, in figures."""
     known = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
+    undecided = [(rate.reason, case) for case in cases if isinstance(rate := case.throughput, Undecided)]
+    if not known and undecided:
+        return f"Undecided: {undecided[0][0]} requests ({undecided[0][1].name})."
     if not known:
         reasons = dict.fromkeys(case.why_nothing() for case in cases)
         return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
     case = max(known, key=lambda pair: pair[0])[1]
-    rate, mean = numbers.show(case.throughput), numbers.show(case.mean(all_of))
+    rate, mean = numbers.show(case.throughput), numbers.show(case.mean())
     failed = numbers.show(case.failed_share)
     return (
         f"{case.name} reaches {rate.with_interval} requests, mean {mean.with_interval}; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,8 @@ class CaseMeasures:
 
     plan: Json  # the case as planned
     trials: tuple[TrialMeasures, ...]
+    _figures: dict[tuple[object, ...], Figure] = field(default_factory=dict, repr=False)
+    _whole: dict[str, list[StepMeasures]] = field(default_factory=dict, repr=False)
 
     @property
     def slug(self) -> str:
@@ -114,24 +116,40 @@ class CaseMeasures:
         """Mean requests in flight."""
         return self.level_figure("in_flight", "requests", [load.in_flight for load in self.loads])
 
-    def mean(self, of: Callable[[StreamMeasures], StepMeasures], kind: str = "response") -> Figure:
-        """Mean response or service time of one step or of all."""
-        steps = [of(load) for load in self.loads]
+    def mean(self, step: int | None = None, kind: str = "response") -> Figure:
+        """Mean response or service time of one step, or of all."""
+        return self._remembered(("mean", step, kind), lambda: self._mean(step, kind))
+
+    def _mean(self, step: int | None, kind: str) -> Figure:
+        steps = self._steps(step)
         found = [s.response_mean if kind == "response" else s.service_mean for s in steps]
         figure = self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
         timed_out = sum(load.timed_out for load in self.loads)
         if timed_out and isinstance(figure, Estimate):
             # They lasted at least the time-out, and are not among the successes: the mean is a lower bound.
-            return _with(figure, high=None, method=f"{figure.method}; {timed_out} timed out are not in it")
+            return replace(figure, high=None, method=f"{figure.method}; {timed_out} timed out are not in it")
         return figure
 
-    def quantile(
-        self, of: Callable[[StreamMeasures], StepMeasures], p: float, kind: str = "response"
-    ) -> Figure:
-        """A quantile of response or service time of one step or of all."""
-        steps = [of(load) for load in self.loads]
-        counts = [s.response if kind == "response" else s.service for s in steps]
+    def quantile(self, p: float, step: int | None = None, kind: str = "response") -> Figure:
+        """A quantile of response or service time of one step, or of all."""
+        return self._remembered(("quantile", p, step, kind), lambda: self._quantile(p, step, kind))
+
+    def _quantile(self, p: float, step: int | None, kind: str) -> Figure:
+        counts = [s.response if kind == "response" else s.service for s in self._steps(step)]
         return self.quantile_figure(f"{kind}_time.{quantile_name(p)}", counts, p)
+
+    def _steps(self, step: int | None) -> list[StepMeasures]:
+        if step is not None:
+            return [load.steps[step] for load in self.loads]
+        if "all" not in self._whole:
+            self._whole["all"] = [load.all_steps() for load in self.loads]
+        return self._whole["all"]
+
+    def _remembered(self, key: tuple[object, ...], make: Callable[[], Figure]) -> Figure:
+        """Figures are asked for by matrix, curves, charts and details alike."""
+        if key not in self._figures:
+            self._figures[key] = make()
+        return self._figures[key]
 
     # --- probes --------------------------------------------------------------------------------------
 
@@ -146,12 +164,18 @@ class CaseMeasures:
 
     def probe_mean(self, name: str) -> Figure:
         """Mean response time of a probe."""
+        return self._remembered(("probe", name), lambda: self._probe_mean(name))
+
+    def _probe_mean(self, name: str) -> Figure:
         steps = [stream.all_steps() for stream in self.probe_streams(name)]
         found = [step.response_mean for step in steps]
         return self.figure("response_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
 
     def probe_quantile(self, name: str, p: float) -> Figure:
         """A quantile of the response time of a probe."""
+        return self._remembered(("probe", name, p), lambda: self._probe_quantile(name, p))
+
+    def _probe_quantile(self, name: str, p: float) -> Figure:
         counts = [stream.all_steps().response for stream in self.probe_streams(name)]
         return self.quantile_figure(f"response_time.{quantile_name(p)}", counts, p)
 
@@ -202,7 +226,7 @@ class CaseMeasures:
         figure = _estimate(metric, "s", found, len(counts), samples)
         if p > 0.5 and not within.is_firm(found, p):
             above = found.independent * (1 - p)
-            return _with(figure, method=f"{figure.method}; {above:.1f} independent requests above it")
+            return replace(figure, method=f"{figure.method}; {above:.1f} independent requests above it")
         return figure
 
     def share_figure(self, metric: str, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Figure:
@@ -229,21 +253,5 @@ def quantile_name(p: float) -> str:
     return "p" + f"{p * 100:g}".replace(".", "")
 
 
-def all_of(load: StreamMeasures) -> StepMeasures:
-    """All steps of a stream as one."""
-    return load.all_steps()
-
-
-def step_of(index: int) -> Callable[[StreamMeasures], StepMeasures]:
-    """One step of a stream."""
-    return lambda load: load.steps[index]
-
-
 def _estimate(metric: str, unit: str, found: Interval, trials: int, samples: int) -> Estimate:
     return Estimate(metric, unit, found.point, found.low, found.high, trials, samples, found.method)
-
-
-def _with(figure: Estimate, **changes: object) -> Estimate:
-    from dataclasses import replace
-
-    return replace(figure, **changes)  # type: ignore[arg-type]

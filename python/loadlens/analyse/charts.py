@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.analyse.case import CaseMeasures, all_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
@@ -25,6 +25,7 @@ MS = 1000.0
 MOST_SERIES = 6
 FEWEST_LEVELS = 2
 FIT_POINTS = 60
+UNTOUCHED = 1.5  # times the first level: below, a probe is not said to wait for the load
 Row = dict[str, object]
 
 
@@ -104,7 +105,7 @@ def load_curve(
 
 
 def _load_step(case: CaseMeasures, series: str) -> list[Row]:
-    rate, mean = case.throughput, case.mean(all_of)
+    rate, mean = case.throughput, case.mean()
     load = case.reference
     if load is None or not isinstance(rate, Estimate) or not isinstance(mean, Estimate):
         return []
@@ -236,9 +237,7 @@ def _bystander(experiment: str, probe: str, curves: Sequence[CurveCases]) -> Cha
     return Chart(
         kind="bystander",
         anchor=f"chart-probe-{experiment}-{probe}",
-        headline=f"{probe} takes {_shown_ms(first)} at {first['users']:g} and {_shown_ms(worst)} at "
-        f"{worst['users']:g} users of {', '.join(step.name for step in steps)} "
-        f"({worst['level']})",
+        headline=_bystander_headline(probe, first, worst, ", ".join(step.name for step in steps)),
         datasets=_filled(datasets, "probe"),
         options={
             "trials": count,
@@ -247,6 +246,15 @@ def _bystander(experiment: str, probe: str, curves: Sequence[CurveCases]) -> Cha
         },
         caption=_caption(count),
         entities=_entities([_series(curve) for curve in curves]),
+    )
+
+
+def _bystander_headline(probe: str, first: Row, worst: Row, steps: str) -> str:
+    if float(str(worst["ms"])) < UNTOUCHED * float(str(first["ms"])):
+        return f"{probe} takes at most {_shown_ms(worst)}, whatever the load of {steps}"
+    return (
+        f"{probe} takes {_shown_ms(first)} at {first['users']:g} and {_shown_ms(worst)} at "
+        f"{worst['users']:g} users of {steps} ({worst['level']})"
     )
 
 
@@ -282,7 +290,7 @@ def demand_chart(curves: Sequence[CurveCases]) -> Chart | None:
     for curve in curves[:MOST_SERIES]:
         chosen += [curve.cases[0]] if len(curve.cases) == 1 else [curve.cases[0], curve.cases[-1]]
     for case in chosen:
-        mean = case.mean(all_of)
+        mean = case.mean()
         split = _parts(case)
         if not split or not isinstance(mean, Estimate):
             continue
@@ -309,7 +317,7 @@ def demand_chart(curves: Sequence[CurveCases]) -> Chart | None:
 def _parts(case: CaseMeasures) -> dict[str, float]:
     """Mean seconds a request by part; empty when the services were not watched."""
     found = [split for trial in case.usable if (split := _trial_parts(trial)) is not None]
-    mean = case.mean(all_of)
+    mean = case.mean()
     if not found or not isinstance(mean, Estimate):
         return {}
     average = {name: float(np.mean([split[name] for split in found])) for name in found[0]}

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from loadlens.analyse import logs
-from loadlens.analyse.case import CaseMeasures, all_of, step_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.failures import Failure
 from loadlens.analyse.source import factor_names
 from loadlens.analyse.trial import StreamMeasures
@@ -172,8 +172,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
 
 
 def _times(case: CaseMeasures, step: int | None, kind: str = "response") -> Times:
-    of = all_of if step is None else step_of(step)
-    return Times(case.mean(of, kind), case.quantile(of, 0.5, kind), case.quantile(of, 0.99, kind))
+    return Times(case.mean(step, kind), case.quantile(0.5, step, kind), case.quantile(0.99, step, kind))
 
 
 def _request_class(case: CaseMeasures, step: int) -> RequestClass:
@@ -312,7 +311,7 @@ def _mode(
     times = np.concatenate(kept) if len(kept) == len(parts) else np.zeros(0)
     median = float(np.median(times)) if times.size else None
     index = next(s.index for s in load.plan.steps if s.name == step)
-    success = case.quantile(step_of(index), 0.5)
+    success = case.quantile(0.5, index)
     return FailureMode(
         label=step,
         outcome=outcome,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from loadlens.analyse import logs
-from loadlens.analyse.case import CaseMeasures, all_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes, inside
 from loadlens.analyse.resources import Series
 from loadlens.analyse.source import Json, StreamPlan
@@ -201,7 +201,7 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
         if kind == "service" and not _differ(case):
             continue
         for p in LEVELS:
-            figure = case.quantile(all_of, p, kind)
+            figure = case.quantile(p, kind=kind)
             if isinstance(figure, Estimate):
                 rows.append(
                     {
@@ -232,7 +232,7 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
 
 def _differ(case: CaseMeasures) -> bool:
     """Whether waiting in the generator makes response and service time differ by more than 1 %."""
-    response, service = case.mean(all_of), case.mean(all_of, "service")
+    response, service = case.mean(), case.mean(kind="service")
     if not isinstance(response, Estimate) or not isinstance(service, Estimate):
         return False
     return response.point > 1.01 * service.point

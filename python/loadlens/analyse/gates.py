@@ -61,7 +61,8 @@ def _little(steps: Sequence[Step]) -> Gate:
     held = sum(step.little == "holds" for step in steps)
     if not held:
         return Gate("little", None, "trials are too short to check Little's law")
-    return Gate("little", True, f"Little's law holds in {held} of {len(steps)} cases, the rest are too short")
+    rest = "" if held == len(steps) else ", the rest are too short to tell"
+    return Gate("little", True, f"Little's law holds in {held} of {len(steps)} cases{rest}")
 
 
 def _steady(steps: Sequence[Step]) -> Gate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loadlens.analyse.case import CaseMeasures, all_of, step_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, load_factor
 from loadlens.analyse.source import factor_names
 from loadlens.analyse.watched import processes_of
@@ -125,15 +125,15 @@ def figures(case: CaseMeasures) -> dict[str, Figure]:
         reason = case.why_nothing()
         return {key: NotMeasured(key, reason) for key in ("mean", "p99", "rate", "failed")}
     found: dict[str, Figure] = {
-        "mean": case.mean(all_of),
-        "p99": case.quantile(all_of, 0.99),
+        "mean": case.mean(),
+        "p99": case.quantile(0.99),
         "rate": case.throughput,
         "failed": case.failed_share,
     }
     if len(load.plan.steps) > 1:
         for step in load.plan.steps[:MOST_CLASSES]:
-            found[f"mean:{step.name}"] = case.mean(step_of(step.index))
-            found[f"p99:{step.name}"] = case.quantile(step_of(step.index), 0.99)
+            found[f"mean:{step.name}"] = case.mean(step.index)
+            found[f"p99:{step.name}"] = case.quantile(0.99, step.index)
     for name in case.probe_names:
         found[f"probe_mean:{name}"] = case.probe_mean(name)
         found[f"probe_p99:{name}"] = case.probe_quantile(name, 0.99)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from scipy import stats as distributions
 
-from loadlens.analyse.case import CaseMeasures, all_of, step_of
+from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import inside
 from loadlens.analyse.source import Json
 from loadlens.looks import numbers
@@ -98,11 +98,11 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None, side: str = "cl
         return case.throughput if plan is None else case.step_rate(plan.index)
     if metric == "failed.share":
         return case.failed_share
-    of = all_of if plan is None else step_of(plan.index)
+    index = None if plan is None else plan.index
     if name == "mean":
-        return case.mean(of, kind)
+        return case.mean(index, kind)
     if name in QUANTILES:
-        return case.quantile(of, QUANTILES[name], kind)
+        return case.quantile(QUANTILES[name], index, kind)
     return NotMeasured(metric, "not a metric that is estimated")
 
 

@@ -5,8 +5,8 @@ time-out ends the wait and the server answers with an error. More load means mor
 
 **Needs.** Answers with a status of 500 or above, at least 0.1 % of the requests at the highest load, and
 more of them there than at the lowest. Then at least one sign of a lock: these answers pile up at one time
-that is far longer than that of successes (half of them within 10 % of their median, near a time-out that
-people set: 1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s above the successes), or the server's log says so.
+(half of them within 10 % of their median) that is a time-out which people set (1, 2, 3, 5, 10, 15, 20, 30, 50
+or 60 s, in all or above the successes), or the server's log says so.
 
 **Ruled out by.** The client's own time-out (these have no status). Errors that were there at the lowest load
 already. Without a gauge of the database a full connection pool with a time-out looks the same: unless the
@@ -35,7 +35,6 @@ TITLE = "lock waits end in errors"
 
 LEAST_SHARE = 0.001
 PILED = 0.5
-FAR_LONGER = 0.8  # seconds above the successes: shorter time-outs cannot be told from queueing
 USUAL_TIMEOUTS_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 60.0)
 NEAR = 0.10
 SERVER_ERROR = 500
@@ -167,7 +166,7 @@ def _near_timeout(mode: FailureMode) -> float | None:
     """The usual time-out that the errors lie above the successes by, or that they last in all."""
     if mode.median_s is None:
         return None
-    for length in (_excess(mode), mode.median_s):
+    for length in (mode.median_s, _excess(mode)):
         for usual in USUAL_TIMEOUTS_S:
             if length is not None and abs(length - usual) <= NEAR * usual:
                 return usual
@@ -175,14 +174,7 @@ def _near_timeout(mode: FailureMode) -> float | None:
 
 
 def _piles(mode: FailureMode) -> bool:
-    excess = _excess(mode)
-    return (
-        mode.pile is not None
-        and mode.pile >= PILED
-        and excess is not None
-        and excess >= FAR_LONGER
-        and _near_timeout(mode) is not None
-    )
+    return mode.pile is not None and mode.pile >= PILED and _near_timeout(mode) is not None
 
 
 def _pile_text(mode: FailureMode) -> str:
@@ -192,9 +184,8 @@ def _pile_text(mode: FailureMode) -> str:
         f"{mode.pile:.0%} of them take within 10 % of {numbers.with_unit(mode.median_s, 's')} "
         f"(limit {PILED:.0%})"
     )
-    excess = _excess(mode)
-    if mode.success_median_s is not None and excess is not None:
-        text += f", {numbers.with_unit(excess, 's')} more than successes"
+    if mode.success_median_s is not None:
+        text += f", half of the successes within {numbers.with_unit(mode.success_median_s, 's')}"
     usual = _near_timeout(mode)
     return text + (
         f"; {usual:g} s is a usual time-out" if usual is not None else "; no usual time-out is near"

@@ -34,7 +34,7 @@ from loadlens.findings import evidence as weigh
 from loadlens.findings.curves import Capacity, capacity_of, working
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed, Prediction
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed, Prediction
 from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.probes import Waiting, waiting
 
@@ -167,7 +167,7 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         grade=grade,
         impact=max(0.0, 1 - idle / mean),
         scope=look.curve.label,
-        statement=weigh.statement(_statement(look)),
+        statement=weigh.statement(_statement(look, grade)),
         explanation=_explanation(facts, look),
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
@@ -302,13 +302,14 @@ def _generator_rival(look: Look) -> Counter:
     return replace(found, ruled_out=None) if found.ruled_out is False else found
 
 
-def _statement(look: Look) -> str:
+def _statement(look: Look, grade: Grade) -> str:
     rate = look.dear.rate
     each = numbers.with_unit(rate.point / len(look.processes), "1/s") if isinstance(rate, Estimate) else ""
     wait = numbers.with_unit(_mean_of(look.probe), "s")
     label = look.dear.label if len(look.dear.label) <= 24 else f"{look.dear.label[:22]}.."
     probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
-    return f"{label} blocks the event loop: {each} a process, {probe} takes {wait}"
+    blocks = "may block" if grade is Grade.SUSPECTED else "blocks"
+    return f"{label} {blocks} the event loop: {each} a process, {probe} takes {wait}"
 
 
 def _explanation(facts: Facts, look: Look) -> str:

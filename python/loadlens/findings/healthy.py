@@ -34,7 +34,7 @@ def assess_after(
         return NotAssessed(ID, TITLE, "no throughput was measured")
     found = [other for other in others if isinstance(other, Finding)]
     if found:
-        return Absent(ID, TITLE, f"{len(found)} findings: {', '.join(f.rule for f in found)}")
+        return Absent(ID, TITLE, f"found: {', '.join(f.rule for f in found)}")
     failed = [gate for gate in facts.gates if gate.passed is False]
     if failed:
         return Absent(ID, TITLE, f"gate {failed[0].name} failed: {failed[0].text}")

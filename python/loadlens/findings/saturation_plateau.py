@@ -34,6 +34,7 @@ ID = "saturation.plateau"
 TITLE = "throughput has reached its limit"
 
 SLOPE_TOLERANCE = 0.10
+MOST_FAILED = 0.01
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -97,6 +98,10 @@ def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
     """Each further user must add 1 / X to the mean response time."""
     beyond = [s for s in curve.steps if s.load >= capacity.saturation.plateau_from]
     pairs = [(s.load, s.response.mean.point) for s in beyond if isinstance(s.response.mean, Estimate)]
+    lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
+    if lost > MOST_FAILED:
+        text = f"{lost:.1%} fail: who fails leaves early, and the response times of the rest say less"
+        return weigh.stated("response.slope", None, text=text)
     if len(pairs) < 2:
         return weigh.stated("response.slope", None, text="fewer than two levels on the plateau with a mean")
     (low_n, low_r), (high_n, high_r) = pairs[-2], pairs[-1]

@@ -287,7 +287,7 @@ def record(
     scale: float = 1.0,
     **study: Any,
 ) -> Run:
-    """Run a simulated service over a matrix of processes and users; `scale` stretches all times of the load."""
+    """Run a simulated service over processes and users; `scale` stretches all times of the load."""
     called = names or Names()
     cases: list[Json] = []
     made: list[Trial] = []

@@ -1,0 +1,250 @@
+"""Reports of simulated services: what the cause was is known, and the report must say it by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from loadlens import analyse
+from loadlens.looks.charts import columns
+from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
+from loadlens.model.report import MatrixCell, Report
+from loadlens.model.trial import TrialStatus
+from tests.unit.analyse import services
+from tests.unit.analyse.records import Names, Run, record
+
+SHORT = {"users": (1, 20), "trials": 1}
+
+
+@cache
+def looped() -> Run:
+    return record(lambda load, k: services.blocking_loop(load, processes=k), processes=(1, 2))
+
+
+@cache
+def looped_report() -> Report:
+    return analyse.report(looped())
+
+
+def cell(report: Report, row: str, column: str) -> MatrixCell:
+    return report.matrices[0].cells[(row, column)]
+
+
+def point(figure: object) -> float:
+    assert isinstance(figure, Estimate), figure
+    return figure.point
+
+
+def test_a_blocked_loop_is_named_first_with_its_rate_and_what_the_bystander_pays() -> None:
+    answer = " ".join(looped_report().answer)
+
+    assert answer.startswith("order blocks the event loop: 4.9")  # 1 / 0.2 s less the probes' own work
+    assert "GET /ping takes 3.8" in answer  # (20 - 0.75) / 4.9 of waiting
+    assert "From 1.7 users a process on they queue" in answer  # 4.9 x (0.2 + 0.15)
+
+
+def test_the_finding_is_strong_over_three_trials_and_the_plateau_is_folded_under_it() -> None:
+    first, second = looped_report().findings
+
+    assert (first.rule, first.grade) == ("eventloop.blocked", Grade.STRONG)
+    assert (second.rule, second.explained_by) == ("saturation.plateau", "eventloop.blocked")
+
+
+@pytest.mark.parametrize(
+    ("service", "rule"),
+    [
+        (lambda load, _: services.fair_threads(load, cores=1), "saturation.plateau"),
+        (lambda load, _: services.behind_lock(load), "saturation.plateau"),
+        (lambda load, _: services.behind_lock(load, timeout_s=2.0), "db.lock-timeouts"),
+    ],
+    ids=["threads", "lock", "lock with time-outs"],
+)
+def test_other_causes_are_not_called_a_blocked_loop(service, rule) -> None:  # type: ignore[no-untyped-def]
+    report = analyse.report(record(service, trials=1))
+
+    assert rule in [f.rule for f in report.findings]
+    assert "eventloop.blocked" not in [f.rule for f in report.findings]
+
+
+def test_renaming_everything_and_stretching_time_finds_the_same() -> None:
+    names = Names("x", "y", "z", "/ж", "q", "/", "e", "n", "m")
+    renamed = analyse.report(
+        record(
+            lambda load, k: services.blocking_loop(load, processes=k, work_s=0.6),
+            processes=(1, 2),
+            names=names,
+            scale=3.0,
+            seconds=35.0,
+        )
+    )
+
+    assert [(f.rule, f.grade, f.explained_by) for f in renamed.findings] == [
+        (f.rule, f.grade, f.explained_by) for f in looped_report().findings
+    ]
+
+
+def test_cells_hold_the_simulated_truth() -> None:
+    one = cell(looped_report(), "1", "20")
+
+    assert point(one.figures["rate"]) == pytest.approx(
+        1 / 0.204, rel=0.02
+    )  # 0.2 s, and 4 probes of 1 ms each
+    assert point(one.figures["mean"]) == pytest.approx(20 / 4.9 - 0.15, rel=0.02)  # N / X - Z
+    assert point(one.figures["cpu"]) == pytest.approx(1.0, abs=0.01)
+
+
+def test_figures_stand_on_three_trials_and_one_trial_is_labelled_as_such() -> None:
+    over = cell(looped_report(), "1", "20").figures["mean"]
+    single = cell(analyse.report(record(lambda load, _: services.blocking_loop(load), **SHORT)), "", "20")
+
+    assert isinstance(over, Estimate)
+    assert over.trials == 3
+    assert "within one trial" in single.figures["mean"].method  # type: ignore[union-attr]
+
+
+def test_two_usable_trials_are_undecided_with_what_they_gave() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=2)
+
+    report = analyse.report(run)
+    (only,) = report.matrices[0].cells.values()
+    mean = only.figures["mean"]
+
+    assert report.answer[0].startswith("Undecided: needs at least 3 trials, has 2")
+    assert isinstance(mean, Undecided)
+    assert "needs at least 3 trials, has 2; they gave 8" in mean.reason
+
+
+def test_the_knee_stands_before_the_first_column_beyond_it() -> None:
+    assert looped_report().matrices[0].knee_after == {"1": "1", "2": "1"}  # N* = 1.7 and 3.5 users
+
+
+def test_every_request_is_reconciled_with_what_the_service_wrote_down() -> None:
+    rows = {row.source: row for row in looped_report().accounting}
+
+    assert rows["service, /orders"].difference == 0
+    assert rows["service, /ping"].difference == 2 * 18  # readiness of 18 trials
+    assert all(row.state == "ok" for row in rows.values())
+    assert "readiness 36" in rows["service, /ping"].explained_by
+
+
+def test_requests_that_the_service_never_wrote_down_are_not_explained_away() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), **SHORT)
+    run.trials[1].uncounted = 3
+
+    report = analyse.report(run)
+
+    assert any(row.state == "bad" and "-" in row.explained_by for row in report.accounting)
+    assert any(badge.state == "bad" and "not explained" in badge.text for badge in report.badges)
+
+
+def test_an_invalid_trial_is_shown_and_enters_no_figure() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), users=(1, 20), trials=1)
+    run.trials[1].status = TrialStatus.INVALID
+    run.trials[1].reasons = ("the data were not put back",)
+
+    report = analyse.report(run)
+    shown = cell(report, "", "20")
+
+    assert (shown.state, shown.word) == ("bad", "invalid")
+    assert shown.figures["mean"] == NotMeasured("mean", "the data were not put back")
+    assert any("the data were not put back" in limit for limit in report.limits)
+    assert report.details[1].trials[0].note == "the data were not put back"
+
+
+def test_a_run_without_any_trial_still_reports() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), **SHORT)
+    run.trials.clear()
+
+    report = analyse.report(run)
+
+    assert report.answer == ("Nothing was measured: not run.",)
+    assert report.findings == ()
+
+
+def test_held_out_cases_are_shown_but_no_rule_and_no_curve_uses_them() -> None:
+    run = record(lambda load, k: services.blocking_loop(load, processes=k), processes=(1, 2), trials=1)
+    for part in (*run.study["cases"], *(trial.case for trial in run.trials)):
+        part["held_out"] = part["levels"]["processes"] == "2"
+
+    facts, report = analyse.facts(run), analyse.report(run)
+
+    assert [curve.label for curve in facts.curves] == ["processes=1"]
+    assert any("held-out cases" in limit for limit in report.limits)
+    assert any(cell.word == "held out" for matrix in report.matrices for cell in matrix.cells.values())
+
+
+def test_cases_that_need_more_cores_are_not_judged() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), **SHORT)
+    run.study["cases"][1]["needs_cores"] = 8
+
+    shown = cell(analyse.report(run), "", "20")
+
+    assert not shown.judged
+    assert shown.word == "not judged: 4 cores"
+
+
+def test_every_chart_keeps_the_contract_of_its_columns() -> None:
+    report = looped_report()
+    charts = [*report.charts, *(chart for detail in report.details for chart in detail.charts)]
+
+    assert {chart.kind for chart in charts} >= {"load_curve", "bystander", "demand", "heat", "resources"}
+    assert [fault for chart in charts for fault in columns.faults(chart)] == []
+
+
+def test_the_time_of_a_request_is_split_without_a_rest_that_was_not_looked_at() -> None:
+    chart = next(chart for chart in looped_report().charts if chart.kind == "demand")
+    parts = {
+        row["part"]: row["ms"]
+        for row in chart.datasets["parts"]
+        if row["case"].endswith("processes=1 users=20")
+    }
+
+    assert parts["CPU, user"] == pytest.approx(204, rel=0.02)
+    assert parts["outside the handler"] == pytest.approx(3930 - 200, rel=0.03)
+
+
+def test_server_and_client_times_stand_side_by_side() -> None:
+    step = analyse.facts(looped()).curves[0].steps[-1]
+
+    assert point(step.classes[0].inside) == pytest.approx(0.2, rel=0.02)
+    assert point(step.classes[0].response.mean) == pytest.approx(3.93, rel=0.02)
+
+
+PUBLISHED = {
+    "file": "published.csv",
+    "cores": 4,
+    "rows": [
+        {"experiment": "rush", "processes": "1", "users": n, "step": "order", "metric": "response_time.mean",
+         "side": "client", "value": value, "unit": "ms", "note": ""}
+        for n, value in (("1", "220"), ("5", "950"), ("20", "9000"))
+    ],
+}  # fmt: skip
+
+
+def test_published_figures_are_compared_as_multiples_of_a_reference() -> None:
+    section = analyse.report(replace(looped(), study={**looped().study, "published": PUBLISHED})).published
+
+    assert section is not None
+    assert [row.shape for row in section.rows] == ["reference", "agrees", "differs"]
+    assert section.rows[1].ratio == pytest.approx((0.867 / 0.201) / (950 / 220), rel=0.02)
+
+
+def test_claims_about_shape_hold_or_not_with_our_figure() -> None:
+    claims = [
+        {"kind": "ratio", "metric": "response_time.mean", "step": "order", "experiment": "rush",
+         "where": {"processes": 1}, "of": {"users": 20}, "to": {"users": 5}, "published": 4.5, "within": 0.3},
+        {"kind": "rises", "metric": "response_time.mean", "step": "ping", "experiment": "rush",
+         "where": {"processes": 1}, "over": "users"},
+        {"kind": "order", "metric": "throughput", "step": None, "experiment": "rush", "where": {"users": 20},
+         "across": "processes", "expected": ["2", "1"]},
+        {"kind": "same", "metric": "throughput", "step": None, "experiment": "rush", "where": {"users": 20},
+         "across": "processes", "within": 0.1},
+    ]  # fmt: skip
+
+    section = analyse.report(replace(looped(), study={**looped().study, "claims": claims})).published
+
+    assert section is not None
+    assert [claim.holds for claim in section.claims] == [True, True, False, False]
+    assert point(section.claims[0].ours) == pytest.approx(3.93 / 0.867, rel=0.02)

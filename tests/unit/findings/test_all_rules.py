@@ -1,0 +1,125 @@
+"""What holds for all rules together: order, folding, and blindness for names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from loadlens import findings
+from loadlens.findings import (
+    db_lock_timeouts,
+    eventloop_blocked,
+    gen_bottleneck,
+    healthy,
+    saturation_plateau,
+)
+from loadlens.model.facts import Curve, Gate
+from loadlens.model.finding import Finding, NotAssessed
+from tests.unit.findings.build import LOCKED, blocked, curve, estimate, facts, failing, process, step
+
+MODULES = (db_lock_timeouts, eventloop_blocked, gen_bottleneck, healthy, saturation_plateau)
+
+
+def healthy_curve() -> Curve:
+    steps = [step(n, n / 1.01, 0.01, processes=(process(0.005 * n),)) for n in (1, 2, 4)]
+    return curve(*steps, think=1.0, work=estimate(0.005))
+
+
+def test_a_plateau_that_a_blocked_loop_explains_is_folded_under_it() -> None:
+    verdict = findings.assess(facts(blocked(0.2)))
+
+    assert [f.rule for f in verdict.findings] == ["eventloop.blocked", "saturation.plateau"]
+    assert verdict.findings[1].explained_by == "eventloop.blocked"
+
+
+def test_a_plateau_on_another_curve_stands_on_its_own() -> None:
+    other = replace(blocked(0.2, probes=()), label="other")
+    quiet = replace(blocked(0.2), label="k=1")
+
+    folded = findings.fold(
+        [
+            f
+            for rule in (eventloop_blocked, saturation_plateau)
+            if isinstance(f := rule.assess(facts(quiet)), Finding)
+        ]
+    )
+    apart = replace(folded[1], curves=(other.label,), explained_by=None)
+
+    assert findings.fold([folded[0], apart])[1].explained_by is None
+
+
+def test_a_quiet_service_is_healthy_with_its_headroom() -> None:
+    gates = (Gate("generator", True, "kept up"), Gate("counting", True, "all counted"))
+
+    verdict = findings.assess(facts(healthy_curve(), gates=gates))
+
+    assert [f.rule for f in verdict.findings] == ["no-finding.healthy"]
+    assert "100% of the CPU is left" in verdict.findings[0].statement  # 0.02 of 4 cores
+    assert any(isinstance(other, NotAssessed) for other in verdict.not_assessed)
+
+
+def test_a_failed_gate_is_not_called_healthy() -> None:
+    verdict = findings.assess(facts(healthy_curve(), gates=(Gate("little", False, "broken"),)))
+
+    assert verdict.findings == ()
+
+
+def _renamed(built: Curve) -> Curve:
+    """The same curve under other names everywhere."""
+    steps = tuple(
+        replace(
+            one,
+            label="Schritt",
+            classes=tuple(replace(c, label="ж", request="PUT /ж") for c in one.classes),
+            probes=tuple(replace(p, label="ü", request="HEAD /ü") for p in one.probes),
+            processes=tuple(replace(p, label="x") for p in one.processes),
+            failures=tuple(replace(m, label="ж") for m in one.failures),
+        )
+        for one in built.steps
+    )
+    return replace(built, label="Fall", anchor="bild", dearest="ж", steps=steps)
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        blocked(0.2),
+        blocked(0.2, k=2, passes=2.0),
+        blocked(0.2, processes=(process(0.95, hot=8),)),
+        curve(step(1, 4.5, 0.2), replace(failing(0.02, median=5.05), log_signs=(LOCKED,))),
+        healthy_curve(),
+    ],
+)
+def test_other_names_give_the_same_findings(built: Curve) -> None:
+    before, after = findings.assess(facts(built)), findings.assess(facts(_renamed(built)))
+
+    assert [(f.rule, f.grade, round(f.impact, 9)) for f in before.findings] == [
+        (f.rule, f.grade, round(f.impact, 9)) for f in after.findings
+    ]
+    assert [a.rule for a in before.absent] == [a.rule for a in after.absent]
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_other_times_give_the_same_findings(scale: float) -> None:
+    before = findings.assess(facts(blocked(0.2)))
+    after = findings.assess(facts(blocked(0.2 * scale, think=0.15 * scale)))
+
+    assert [(f.rule, f.grade) for f in before.findings] == [(f.rule, f.grade) for f in after.findings]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.ID)
+def test_every_rule_has_a_page_with_its_evidence_and_thresholds(module: ModuleType) -> None:
+    page = module.__doc__ or ""
+
+    for heading in ("**Means.**", "**Needs.**", "**Ruled out by.**", "**Do.**", "**Confirm.**"):
+        assert heading in page
+
+
+@pytest.mark.parametrize("built", [blocked(0.2), blocked(0.00213, think=0.1), healthy_curve()])
+def test_statements_have_at_most_ninety_characters_and_a_number(built: Curve) -> None:
+    for finding in findings.assess(facts(built)).findings:
+        assert len(finding.statement) <= 90
+        assert any(character.isdigit() for character in finding.statement)
+        assert all(len(e.chip) <= 32 for e in finding.evidence)

@@ -1,0 +1,137 @@
+"""The rule fires on a loop that computes, and stays silent on everything that looks like one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadlens.findings.eventloop_blocked import ID, assess
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from tests.unit.findings.build import UNWATCHED, blocked, curve, facts, generator, probe, process, step
+
+
+def found(answer: object) -> Finding:
+    assert isinstance(answer, Finding), answer
+    return answer
+
+
+def test_a_loop_that_computes_is_found_with_its_rate_and_what_a_probe_pays() -> None:
+    finding = found(assess(facts(blocked(0.2))))
+
+    assert finding.rule == ID
+    assert finding.grade is Grade.STRONG
+    assert "5.000 /s a process" in finding.statement  # 1 / 0.2 s
+    assert "a takes 3.65 s" in finding.statement  # 20 / 5 - 0.15 - 0.2 of waiting, + 2 ms
+    assert len(finding.statement) <= 90
+
+
+def test_users_a_process_bears_are_demand_plus_think_over_demand() -> None:
+    assert "From 1.8 users a process on" in found(assess(facts(blocked(0.2)))).explanation  # 0.35 / 0.2
+
+
+def test_two_processes_bear_twice_as_many_and_each_is_named() -> None:
+    finding = found(assess(facts(blocked(0.2, k=2))))
+
+    assert "From 1.8 users a process on" in finding.explanation
+    assert "each of 2 working processes" in finding.evidence[0].text
+
+
+def test_what_offloading_brings_is_cores_over_demand() -> None:
+    prediction = found(assess(facts(blocked(0.2)))).predictions[0]
+
+    assert isinstance(prediction.after, Estimate)
+    assert prediction.after.point == pytest.approx(4 / 0.2)
+
+
+def test_no_ceiling_is_promised_when_processes_already_use_all_cores() -> None:
+    finding = found(assess(facts(replace(blocked(0.2, k=4), cores_allotted=4.0), cores=8)))
+
+    assert finding.predictions == ()
+    assert "cores are full as well" in finding.explanation
+
+
+def test_a_request_that_queues_twice_is_still_a_blocked_loop_and_its_passes_are_told() -> None:
+    finding = found(assess(facts(blocked(0.2, passes=2.0))))
+
+    assert finding.grade is Grade.STRONG
+    assert any("queue 2.0 times" in text for text in finding.unknown)
+
+
+def test_one_trial_a_case_is_never_more_than_probable() -> None:
+    assert found(assess(facts(blocked(0.2, trials=1)))).grade is Grade.PROBABLE
+
+
+def test_generator_and_service_that_fill_their_cores_keep_it_at_probable() -> None:
+    shared = blocked(0.2, k=2)
+
+    assert found(assess(facts(shared, cores=2))).grade is Grade.PROBABLE
+    assert found(assess(facts(replace(shared, shares_cores=False), cores=2))).grade is Grade.STRONG
+
+
+def test_more_processes_than_cores_share_them_and_are_occupied_all_the_same() -> None:
+    crowded = tuple(process(0.5, waiting=0.48, label=f"p{i}") for i in range(4))
+
+    assert isinstance(assess(facts(blocked(0.2, processes=crowded), cores=2)), Finding)
+
+
+@pytest.mark.parametrize(
+    ("why", "bent"),
+    [
+        ("occupied 0.02", {"processes": (process(0.02),)}),  # a lock, or a pool of threads that wait
+        ("hot threads a process: 8", {"processes": (process(0.95, hot=8),)}),  # threads that share the cores
+        ("0.09 of what", {"probes": (probe(0.002 + 0.09 * 3.65, delayed=0.9),)}),  # the kernel switches
+        ("30% of probes", {"probes": (probe(1.5, delayed=0.3),)}),  # pauses hold up few
+        ("sent late", {"probes": (probe(3.65, late=True),)}),
+    ],
+)
+def test_a_near_miss_stays_silent_and_says_the_number(why: str, bent: dict[str, object]) -> None:
+    answer = assess(facts(blocked(0.2, **bent)))
+
+    assert isinstance(answer, Absent)
+    assert why in answer.reason
+
+
+def test_work_below_two_milliseconds_is_not_told_from_fair_sharing() -> None:
+    answer = assess(facts(blocked(0.001, think=0.001)))
+
+    assert isinstance(answer, Absent)
+    assert "1.00 ms" in answer.reason
+
+
+def test_a_late_generator_only_keeps_it_from_being_strong_when_the_probe_was_in_time() -> None:
+    assert found(assess(facts(blocked(0.2, generator=generator(verdict="late"))))).grade is Grade.PROBABLE
+
+
+@pytest.mark.parametrize(
+    ("missing", "bent"),
+    [("needs a probe", {"probes": ()}), ("needs the CPU", {"processes": ()})],
+)
+def test_a_missing_signal_is_named_with_how_to_get_it(missing: str, bent: dict[str, object]) -> None:
+    answer = assess(facts(blocked(0.2, **bent)))
+
+    assert isinstance(answer, NotAssessed)
+    assert missing in answer.reason
+
+
+def test_without_the_cpu_of_a_request_it_is_not_assessed() -> None:
+    full = step(20, 5.0, 3.85, probes=(probe(3.65),), processes=(process(1.0),))
+
+    assert isinstance(assess(facts(curve(full, work=UNWATCHED))), NotAssessed)
+
+
+def test_unread_threads_leave_it_suspected_and_the_words_say_may() -> None:
+    finding = found(assess(facts(blocked(0.2, processes=(process(1.0, hot=None),)))))
+
+    assert finding.grade is Grade.SUSPECTED
+    assert "may block" in finding.statement
+
+
+def test_the_curve_with_the_fewest_processes_speaks_and_the_scope_names_all() -> None:
+    one = blocked(0.2)
+    two = replace(blocked(0.2, k=2), label="k=2")
+
+    finding = found(assess(facts(two, one)))
+
+    assert finding.curves == ("k=2", "k=1")
+    assert "5.000 /s a process" in finding.statement
