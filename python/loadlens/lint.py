@@ -35,7 +35,8 @@ class DesignFault:
     rule: str
     where: str  # an experiment, or the study
     message: str
-    advice: str
+    advice: str  # an imperative, or a key as it would be written
+    is_note: bool = False  # nothing is wrong: what this run leaves open, on this machine or in this profile
 
 
 Rule = Callable[[Study, int], Iterator[DesignFault]]
@@ -291,7 +292,13 @@ def _too_many_cores(study: Study, cores: int) -> Iterator[DesignFault]:
         if beyond:
             most = max(case.needs_cores or 0 for case in beyond)
             message = f"{len(beyond)} of {len(cases)} cases need up to {most} cores, here are {cores}"
-            yield DesignFault("cores", experiment, message, "they are run and shown, and not judged")
+            yield DesignFault(
+                "cores",
+                experiment,
+                message,
+                f"a machine of {most} cores; here they are shown, not judged",
+                is_note=True,
+            )
 
 
 def _no_case_for_a_claim(study: Study, cores: int) -> Iterator[DesignFault]:
@@ -302,7 +309,9 @@ def _no_case_for_a_claim(study: Study, cores: int) -> Iterator[DesignFault]:
         message = (
             f"{len(lines)} of {len(study.claims)} claims have no cases in this plan: line {', '.join(lines)}"
         )
-        yield DesignFault("claim.no-case", "study", message, "they stay undecided")
+        yield DesignFault(
+            "claim.no-case", "study", message, "the whole study; here they stay undecided", is_note=True
+        )
     missing = 0
     for row in study.published.rows if study.published is not None else ():
         cases = experiments.get(row["experiment"], ())
@@ -310,7 +319,9 @@ def _no_case_for_a_claim(study: Study, cores: int) -> Iterator[DesignFault]:
     if missing:
         rows = len(study.published.rows) if study.published is not None else 0
         message = f"{missing} of {rows} published figures have no case here"
-        yield DesignFault("published.no-case", "study", message, "they are shown as not measured")
+        yield DesignFault(
+            "published.no-case", "study", message, "the whole study; here they are not measured", is_note=True
+        )
 
 
 _RULES: Final[tuple[Rule, ...]] = (

@@ -469,9 +469,8 @@ def test_published_figures_are_checked_row_by_row(
 
     faults = faults_of(tmp_path, SMALL + "published: {file: published.csv}\n")
 
-    assert any(fault.message == message and fault.where == where for fault in faults), [
-        str(f) for f in faults
-    ]
+    found = [(fault.message, fault.where) for fault in faults]
+    assert (message, f"{tmp_path}/{where}") in found
 
 
 # ------------------------------------------------------------------------------------------- did you mean

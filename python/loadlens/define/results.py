@@ -162,14 +162,15 @@ def _with_published(definition: Definition, tree: Tree, faults: Faults) -> Defin
 def _with_rows(
     published: PublishedPart, text: str, definition: Definition, tree: Tree, faults: Faults
 ) -> PublishedPart:
+    file = str(Path(published.place.file).parent / published.file)
     lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     rows: list[Mapping[str, str]] = []
     places: list[Place] = []
     try:
         columns = [column.strip() for column in lines.fieldnames or ()]
-        _check_columns(columns, published, definition, faults)
+        _check_columns(columns, Place(file, 1), definition, faults)
         for row in lines:
-            place = Place(published.file, lines.line_num)
+            place = Place(file, lines.line_num)
             if None in row or any(cell is None for cell in row.values()):
                 faults.add(
                     f"the row has not the {len(columns)} cells of the header",
@@ -182,14 +183,11 @@ def _with_rows(
             rows.append(cells)
             places.append(place)
     except csv.Error as error:
-        faults.add(f"not CSV: {error}", Place(published.file, lines.line_num), "one header line, then rows")
+        faults.add(f"not CSV: {error}", Place(file, lines.line_num), "one header line, then rows")
     return replace(published, rows=tuple(rows), row_places=tuple(places))
 
 
-def _check_columns(
-    columns: list[str], published: PublishedPart, definition: Definition, faults: Faults
-) -> None:
-    place = Place(published.file, 1)
+def _check_columns(columns: list[str], place: Place, definition: Definition, faults: Faults) -> None:
     factors = {name for part in definition.experiments.values() for name in levels_of(part, definition)}
     known = [*REQUIRED_COLUMNS, "note", *sorted(factors)]
     for missing in (column for column in REQUIRED_COLUMNS if column not in columns):

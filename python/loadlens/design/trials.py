@@ -13,7 +13,8 @@ AUTO_WARMUP_S: Final = 5.0
 START_S: Final = 1.5  # a service until it is ready
 STOP_S: Final = 0.5
 SETUP_S: Final = 1.0
-RESET_S: Final = 1.0
+RESET_S: Final = 0.5
+BRACKETS_S: Final = 1.0  # monitors up, requests in flight at the end, monitors down
 SEAL_S: Final = 0.5  # parquet, digests, fsync
 BUILD_S: Final = 20.0  # an environment that is not in the cache
 ANSWER_S: Final = 0.1  # a request, where a load ends by a number
@@ -53,7 +54,7 @@ def estimated_seconds(study: Study) -> float:
     started: set[tuple[object, ...]] = set()
     for trial in order(study):
         case = trial.case
-        total += load_seconds(case) + SEAL_S + (RESET_S if case.reset else 0.0)
+        total += load_seconds(case) + BRACKETS_S + SEAL_S + (RESET_S if case.reset else 0.0)
         life = (case.fresh, trial.block if case.fresh == "block" else 0, case.services)
         if case.fresh == "trial" or life not in started:
             started.add(life)

@@ -63,25 +63,25 @@ class Faults:
     """Faults of a study, collected so that all are shown together, each once."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[int, DefinitionError]] = {}
+        self._found: dict[tuple[str, Place], DefinitionError] = {}
 
     def add(self, message: str, place: Place, hint: str | None = None) -> None:
         """Note one fault; the same one at the same place counts once."""
-        fault = DefinitionError(message, where=str(place), hint=hint)
-        self._found.setdefault((message, str(place)), (place.line, fault))
+        self._found.setdefault((message, place), DefinitionError(message, where=str(place), hint=hint))
 
     def __len__(self) -> int:
         return len(self._found)
 
     def raise_any(self) -> None:
-        """Raise what was found, in the order of the file.
+        """Raise what was found, in the order of the lines, file by file.
 
         Raises:
             DefinitionErrors: At least one fault was found.
         """
         if self._found:
-            in_order = sorted(self._found.values(), key=lambda found: found[0])
-            raise DefinitionErrors([fault for _, fault in in_order])
+            files = list(dict.fromkeys(place.file for _, place in self._found))
+            in_order = sorted(self._found, key=lambda found: (files.index(found[1].file), found[1].line))
+            raise DefinitionErrors([self._found[found] for found in in_order])
 
 
 # ------------------------------------------------------------------------------------------------ services

@@ -154,12 +154,12 @@ def _order_lines(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bo
 
 
 def _fault_lines(faults: Sequence[DesignFault]) -> list[str]:
-    if not faults:
-        return ["design: no faults found"]
-    lines = [f"design: {_many(len(faults), 'remark')}"]
-    for fault in faults:
-        lines += _wrapped("  △ ", f"{fault.where}: {fault.message}")
-        lines += _wrapped("    → ", fault.advice)
+    notes = sum(fault.is_note for fault in faults)
+    found = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
+    lines = [f"design: {found}" + (f", {_many(notes, 'note')}" if notes else "")]
+    for fault in sorted(faults, key=lambda fault: fault.is_note):
+        lines += _wrapped("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}")
+        lines += _wrapped("    try ", fault.advice)
     return lines
 
 
