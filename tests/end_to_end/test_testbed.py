@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import ExitCode, TestbedError
-from loadlens.model.topology import Entry, Ready, Reset, ServerTimes, Stop
+from loadlens.model.topology import Entry, Limits, Ready, Reset, ServerTimes, Stop
 from loadlens.testbed import KeeperLost, Testbed
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.keeper import Command, Keeper
@@ -378,3 +378,38 @@ def test_a_url_needs_no_services_and_starts_nothing(tmp_path: Path, marker: str)
     assert (target.host, target.port, target.authority) == ("example.test", 8080, "example.test:8080")
     assert (default_port.host, default_port.port, default_port.authority) == ("::1", 80, "[::1]")
     assert keeper is None
+
+
+def test_a_cpu_set_holds_for_the_service_and_what_it_starts(tmp_path: Path, marker: str) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    service = odd(manners="descendants=child", limits=Limits(cpus=(cpu,)))
+
+    with bed_of(service, folder=tmp_path, marker=marker) as bed:
+        bed.start()
+        (process,) = bed.processes()
+        (child,) = sleepers_below(process.pid)
+        sets = [os.sched_getaffinity(process.pid), os.sched_getaffinity(child)]
+
+    assert sets == [{cpu}, {cpu}]
+
+
+def test_a_quota_of_cpu_time_holds_or_the_limit_is_refused(tmp_path: Path, marker: str) -> None:
+    code = (
+        "import time; began = time.monotonic()\nwhile time.monotonic() < began + 0.5: pass\n"
+        "print(time.process_time() / (time.monotonic() - began), flush=True); time.sleep(600)"
+    )
+    service = odd(start=f"{PYTHON} -c '{code}'", ready=None, limits=Limits(cpu=0.2))
+
+    with bed_of(service, folder=tmp_path, marker=marker) as bed:
+        try:
+            bed.start()
+        except TestbedError as refused:
+            pytest.skip(f"control groups are not ours to make here: {refused.message}")
+        (group,) = bed.processes()[0].groups
+        log, until = tmp_path / "logs" / "api.log", time.monotonic() + 20
+        while not log.read_text() and time.monotonic() < until:
+            time.sleep(0.01)
+    share = float(log.read_text())
+
+    assert share < 0.3  # of a core; its start, and the last period, may exceed the 0.2 a little
+    assert not Path(group).exists()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MONITORS = {  # names only: a monitor that is not asked for is not imported
     "proc": "loadlens.monitors.proc:ProcMonitor",
     "host": "loadlens.monitors.host:HostMonitor",
+    "cgroup": "loadlens.monitors.cgroup:CgroupMonitor",
     "scrape": "loadlens.monitors.scrape:ScrapeMonitor",
     "server_times": "loadlens.monitors.server_times:ServerTimesMonitor",
 }

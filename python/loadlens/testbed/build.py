@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -137,21 +138,34 @@ def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> E
 
 
 def _make_venv(service: str, requirements: Path, place: Path, on_line: OnLine) -> None:
+    # our own pip can install into the environment from outside; that saves putting one into it, which is slow
+    python = str(place / "bin" / "python")
+    from_outside = _can_install_from_outside()
     _tool(
         f"Python environment of {service}",
-        (sys.executable, "-m", "venv", str(place)),
+        (sys.executable, "-m", "venv", *(("--without-pip",) if from_outside else ()), str(place)),
         requirements.parent,
         on_line,
         hint="the venv module may be a package of its own: apt install python3-venv",
     )
+    pip = (sys.executable, "-m", "pip", "--python", python) if from_outside else (python, "-m", "pip")
     install = ("install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off")
     _tool(
         f"Python environment of {service}",
-        (str(place / "bin" / "python"), "-m", "pip", *install, "-r", str(requirements)),
+        (*pip, *install, "-r", str(requirements)),
         requirements.parent,
         on_line,
         hint=f"check the versions in {requirements} and that a package index can be reached",
     )
+
+
+def _can_install_from_outside() -> bool:
+    """Whether the lab has a pip that knows `--python`: since 22.3."""
+    try:
+        major, minor = importlib.metadata.version("pip").split(".")[:2]
+        return (int(major), int(minor)) >= (22, 3)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
 
 
 def python_digest(requirements: Path, service: str) -> str:

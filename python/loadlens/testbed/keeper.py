@@ -42,7 +42,7 @@ class Command:
     log: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     cpus: tuple[int, ...] | None = None
-    cgroups: tuple[Path, ...] = ()  # the `cgroup.procs` files to join
+    cgroups: tuple[Path, ...] = ()  # the `cgroup.procs` files to join; the keeper removes the groups
     follow: bool = False  # its output is also handed out by `standing`
 
 

@@ -235,6 +235,7 @@ class Child:
         self.entry = entry
         self.stop_signal = stop_signal
         self.output = output
+        self.groups: list[str] = []  # control groups that are its own
         self.pipe = -1  # the reading end of its output; -1: closed by all who held it
         self.status: int | None = None  # as Popen.returncode
 
@@ -374,6 +375,7 @@ class Keeper:
             os.close(writing)
         child = Child(pid, b"%s=%s" % (SERVICE_VARIABLE.encode(), self._mark(name)), request["stop"], output)
         child.pipe = reading
+        child.groups = [os.path.dirname(file) for file in request["cgroups"]]
         self._children[name] = child
         self._pipes[reading] = child
         self._poll.register(reading, select.POLLIN)
@@ -426,7 +428,7 @@ class Keeper:
         return {"left": named}
 
     def _do_quit(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._finish_logs()
+        self._finish()
         return {}
 
     # the lab is gone
@@ -445,7 +447,7 @@ class Keeper:
                 for process in left if number else ():
                     send(process, number)
                 self._turn(20)
-        self._finish_logs()
+        self._finish()
         if self._scratch is not None:
             import shutil  # dear to import, and needed only here
 
@@ -460,11 +462,14 @@ class Keeper:
             entries=[RUN_VARIABLE.encode() + b"=" + self._marker],
         )
 
-    def _finish_logs(self) -> None:
+    def _finish(self) -> None:
         for descriptor in list(self._pipes):
             self._drain(descriptor)
         for child in self._children.values():
             child.output.finish()
+            for group in child.groups:
+                with contextlib.suppress(OSError):  # empty now, unless something could not be ended
+                    os.rmdir(group)
 
 
 def _start(request: dict[str, Any], output: int) -> int:

@@ -121,7 +121,6 @@ def _replica(
         cwd=around.prepared.folder(service.name),
         log=around.logs / log,
         stop_signal=stop_signal(service),
-        cpus=service.limits.cpus,
     )
     return Replica(service, number, dict(ports), names, command), secrets
 

@@ -22,6 +22,7 @@ from loadlens.model.workload import Target
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.build import Prepared
 from loadlens.testbed.keeper import Command, Keeper, Leftover, ending
+from loadlens.testbed.placement import Place, Placement
 from loadlens.testbed.readiness import Watch, await_ready
 from loadlens.testbed.replicas import Replica, Surroundings, arguments, lay_out
 from loadlens.testbed.resetting import remove_files
@@ -44,6 +45,7 @@ class ServiceProcess:
     command: tuple[str, ...]
     mark: str  # environment entry that this process and all that come from it carry
     log: str
+    groups: tuple[str, ...]  # folders of the control groups that limit it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Testbed:
         self._pids: dict[str, int] = {}
         self._readiness_requests: dict[str, int] = {}
         self._own_scratch = False
+        self._placement = Placement()
+        self._places: dict[str, Place] = {}
 
     # --- up ---------------------------------------------------------------------------------------
 
@@ -158,7 +162,12 @@ class Testbed:
         for port in replica.ports.values():
             if not tcp.is_free(port):
                 raise _PortTaken(_port_error(replica, port))
-        pid = self._running.spawn(replica.name, replica.command)
+        place = self._placement.place(
+            replica.name, replica.service.limits, where=f"services.{replica.service.name}.limits"
+        )
+        command = replace(replica.command, cpus=place.cpus, cgroups=place.doors)
+        pid = self._running.spawn(replica.name, command)
+        self._places[replica.name] = place
         self._pids[replica.name] = pid
         self._tell(
             {
@@ -168,6 +177,8 @@ class Testbed:
                 "pid": pid,
                 "ports": dict(replica.ports),
                 "command": list(replica.command.argv),
+                "cpus": None if place.cpus is None else list(place.cpus),
+                "groups": [str(folder) for folder in place.groups],
             }
         )
 
@@ -245,6 +256,7 @@ class Testbed:
                 replica.command.argv,
                 self._running.mark(replica.name),
                 str(replica.command.log),
+                tuple(map(str, self._places[replica.name].groups)),
             )
             for replica in self._all_replicas()
             if replica.name in self._pids
@@ -336,6 +348,7 @@ class Testbed:
             if keeper is not None:
                 keeper.close()
             self._pids.clear()
+            self._placement.remove()
             self._ports.release()
             if self._own_scratch:
                 shutil.rmtree(self._around.scratch, ignore_errors=True)

@@ -1,0 +1,94 @@
+"""What the limits of a service did to it: periods in which it was throttled, memory at its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from loadlens.monitors.reading import Row, labels
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A control group of one replica, of version 1 or 2."""
+
+    service: str
+    replica: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """What the cgroup monitor is asked for."""
+
+    monitor: ClassVar[str] = "cgroup"
+    groups: tuple[Group, ...]
+
+
+class CgroupMonitor:
+    """The monitor. A file that a group does not have yields no row: each controller has files of its own."""
+
+    name = "cgroup"
+
+    def __init__(self) -> None:
+        self._groups: tuple[tuple[Path, str], ...] = ()
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Take the groups of the spec."""
+        groups = (Group(**group) for group in spec["groups"])
+        self._groups = tuple(
+            (Path(group.folder), labels(service=group.service, replica=group.replica)) for group in groups
+        )
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Every metric of every group once."""
+        for folder, text in self._groups:
+            yield from _cpu(folder, text)
+            yield from _memory(folder, text)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def _cpu(folder: Path, text: str) -> Iterator[Row]:
+    counts = _counts(folder / "cpu.stat")
+    if "nr_periods" not in counts:
+        return
+    throttled_s = (
+        counts["throttled_usec"] / 1e6 if "throttled_usec" in counts else counts["throttled_time"] / 1e9
+    )
+    yield Row("cpu_periods", text, "", counts["nr_periods"])
+    yield Row("cpu_throttled_periods", text, "", counts["nr_throttled"])
+    yield Row("cpu_throttled_s", text, "s", throttled_s)
+
+
+def _memory(folder: Path, text: str) -> Iterator[Row]:
+    events, control = _counts(folder / "memory.events"), _counts(folder / "memory.oom_control")
+    used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes")
+    at_limit = events.get("max", _number(folder / "memory.failcnt"))
+    kills = events.get("oom_kill", control.get("oom_kill"))
+    for metric, unit, value in (
+        ("memory_bytes", "bytes", used),
+        ("memory_at_limit", "", at_limit),
+        ("oom_kills", "", kills),
+    ):
+        if value is not None:
+            yield Row(metric, text, unit, value)
+
+
+def _counts(path: Path) -> dict[str, int]:
+    """A file of names and numbers, one a line; empty if the group does not have it."""
+    try:
+        pairs = (line.split() for line in path.read_text().splitlines())
+        return {name: int(count) for name, count in pairs}
+    except FileNotFoundError:
+        return {}
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,195 @@
+"""Where a replica may run and how much it may take: CPU set, share of CPU time, memory.
+
+A CPU set needs no right. The other limits need a control group that we may make, of version 1 or 2; where the
+machine does not allow that, the study is refused: a limit that does not hold would be worse than none. The
+period of the quota is short (10 ms) by default, because with the kernel's 100 ms a throttled service shows
+latency steps of up to 100 ms that are the lab's doing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Limits
+
+_LEAST_QUOTA_US = 1_000  # the kernel refuses less
+_REMOVE_WITHIN_S = 1.0  # a group can be removed once its last process has been reaped
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What one replica is confined to."""
+
+    cpus: tuple[int, ...] | None = None
+    groups: tuple[Path, ...] = ()  # folders of control groups
+
+    @property
+    def doors(self) -> tuple[Path, ...]:
+        """The files through which a process joins the groups."""
+        return tuple(folder / "cgroup.procs" for folder in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    """One controller and what is written into a group of it, by version."""
+
+    name: str
+    v1: tuple[tuple[str, str], ...]
+    v2: tuple[tuple[str, str], ...]
+
+
+class Placement:
+    """The control groups of one testbed."""
+
+    def __init__(self, *, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._token = secrets.token_hex(4)
+        self._made: list[Path] = []
+
+    def place(self, name: str, limits: Limits, *, where: str) -> Place:
+        """Make what the limits need.
+
+        Raises:
+            TestbedError: A limit cannot be held here.
+        """
+        if limits.cpus is not None:
+            _check_cpus(name, limits.cpus, where)
+        controls = _controls(name, limits, where)
+        return Place(limits.cpus, tuple(self._group(name, control, where) for control in controls))
+
+    def remove(self) -> None:
+        """Remove the groups; their processes have ended."""
+        until = time.monotonic() + _REMOVE_WITHIN_S
+        while self._made:
+            try:
+                self._made[-1].rmdir()
+            except FileNotFoundError:
+                pass  # the keeper was faster
+            except OSError:
+                if time.monotonic() < until:
+                    time.sleep(0.01)
+                    continue
+            self._made.pop()
+
+    def _group(self, name: str, control: _Control, where: str) -> Path:
+        why = "no control group hierarchy has this controller"
+        for version, parent in self._parents(control.name):
+            folder = parent / f"loadlens-{self._token}-{name}"
+            try:
+                _make_folder(folder)
+            except OSError as error:
+                why = f"{folder}: {error.strerror}"
+                continue
+            try:
+                _fill(folder, control, version)
+            except OSError as error:
+                why = f"{error.filename or folder}: {error.strerror}"
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+                continue
+            self._made.append(folder)
+            return folder
+        raise TestbedError(
+            f"{name} cannot be limited in {control.name}: {why}",
+            where=f"{where}.{control.name}",
+            hint="run as root, or in a container with control groups of its own; a CPU set needs neither",
+        )
+
+    def _parents(self, controller: str) -> Iterator[tuple[int, Path]]:
+        """Groups below which one may be made, our own first, then outwards; with the version."""
+        own: dict[str, str] = {}
+        for line in (self._proc / "self" / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            own |= dict.fromkeys(controllers.split(","), path)
+        for line in (self._proc / "mounts").read_text().splitlines():
+            _, mount, kind, options, *_ = line.split()
+            if kind == "cgroup" and controller in options.split(","):
+                yield from ((1, folder) for folder in _outwards(Path(mount), own.get(controller, "/")))
+            if kind == "cgroup2":
+                for folder in _outwards(Path(mount), own.get("", "/")):
+                    if controller in _words(folder / "cgroup.controllers"):
+                        yield 2, folder
+
+
+def _check_cpus(name: str, cpus: tuple[int, ...], where: str) -> None:
+    allowed = os.sched_getaffinity(0)
+    if not cpus or not set(cpus) <= allowed:
+        shown = ", ".join(map(str, cpus)) or "none"
+        raise TestbedError(
+            f"{name} cannot be placed on CPUs {shown}",
+            where=f"{where}.cpus",
+            hint=f"this machine lets us use {', '.join(map(str, sorted(allowed)))}",
+        )
+
+
+def _controls(name: str, limits: Limits, where: str) -> tuple[_Control, ...]:
+    controls = []
+    if limits.cpu is not None:
+        period = round(limits.period_s * 1e6)
+        quota = round(limits.cpu * period)
+        if quota < _LEAST_QUOTA_US:
+            raise TestbedError(
+                f"{name}: {limits.cpu:g} cores in periods of {limits.period_s * 1e3:g} ms is less than the "
+                f"kernel's least quota of {_LEAST_QUOTA_US / 1e3:g} ms",
+                where=f"{where}.period",
+                hint=f"a period of at least {_LEAST_QUOTA_US / 1e3 / limits.cpu:g} ms",
+            )
+        controls.append(
+            _Control(
+                "cpu",
+                v1=(("cpu.cfs_period_us", str(period)), ("cpu.cfs_quota_us", str(quota))),
+                v2=(("cpu.max", f"{quota} {period}"),),
+            )
+        )
+    if limits.memory_bytes is not None:
+        size = str(limits.memory_bytes)
+        controls.append(_Control("memory", v1=(("memory.limit_in_bytes", size),), v2=(("memory.max", size),)))
+    return tuple(controls)
+
+
+def _fill(folder: Path, control: _Control, version: int) -> None:
+    if version == 2 and not (folder / control.v2[0][0]).exists():
+        _write(folder.parent / "cgroup.subtree_control", f"+{control.name}")
+    for file, text in control.v1 if version == 1 else control.v2:
+        _write(folder / file, text)
+
+
+def _outwards(mount: Path, own: str) -> Iterator[Path]:
+    """Our group and those around it that can be seen; in a container the path may begin outside."""
+    folder = mount / own.lstrip("/")
+    while True:
+        if folder.is_dir():
+            yield folder
+        if folder == mount or mount not in folder.parents:
+            return
+        folder = folder.parent
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir()
+
+
+def _write(path: Path, text: str) -> None:
+    """Into a file of the kernel: one that is not there must not be made."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []

@@ -1,0 +1,51 @@
+"""What limits did, from files of both versions of control groups written down by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadlens.monitors.cgroup import CgroupMonitor
+from tests.unit.monitors.reading import read, value
+
+VERSION_1 = {
+    "cpu.stat": "nr_periods 100\nnr_throttled 40\nthrottled_time 2500000000\n",
+    "memory.usage_in_bytes": "1048576\n",
+    "memory.failcnt": "7\n",
+    "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+}
+VERSION_2 = {
+    "cpu.stat": "usage_usec 9\nsystem_usec 4\nnr_periods 100\nnr_throttled 40\nthrottled_usec 2500000\n",
+    "memory.current": "1048576\n",
+    "memory.events": "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\n",
+}
+
+
+def group(folder: Path, files: dict[str, str]) -> CgroupMonitor:
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    monitor = CgroupMonitor()
+    monitor.open({"groups": [{"service": "api", "replica": 2, "folder": str(folder)}]})
+    return monitor
+
+
+@pytest.mark.parametrize("files", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
+def test_both_versions_are_read_alike(tmp_path: Path, files: dict[str, str]) -> None:
+    rows = read(group(tmp_path, files))
+
+    assert {row.metric: row.value for row in rows} == {
+        "cpu_periods": 100,
+        "cpu_throttled_periods": 40,
+        "cpu_throttled_s": 2.5,
+        "memory_bytes": 1 << 20,
+        "memory_at_limit": 7,
+        "oom_kills": 1,
+    }
+    assert value(rows, "cpu_periods", service="api", replica="2") == 100
+
+
+def test_a_group_without_a_quota_yields_no_rows_about_it(tmp_path: Path) -> None:
+    rows = read(group(tmp_path, {"cpu.stat": "usage_usec 9\nuser_usec 5\nsystem_usec 4\n"}))
+
+    assert rows == []
