@@ -147,6 +147,8 @@ def plain(text: str) -> str:
 
     Line breaks and tabs become spaces. Everything that has a shape stays.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(" " if c in "\n\r\t\v\f\x85\u2028\u2029" else "\ufffd" if _steers(c) else c for c in text)
 
 

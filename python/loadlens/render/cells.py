@@ -73,17 +73,11 @@ def table_view(table: Table) -> TableView:
 
 def trials_view(detail: CaseDetail) -> TableView:
     """Every trial of a case, invalid ones too: their values are struck out, with their reason."""
-    columns = (
-        Column("trial", align="left"),
-        Column("status", align="left"),
-        Column("position"),
-        *detail.trial_columns,
-        Column("note", align="left"),
-    )
     scales = [
         _column_scale(column, [trial.figures[i] for trial in detail.trials])
         for i, column in enumerate(detail.trial_columns)
     ]
+    has_notes = any(trial.note for trial in detail.trials)
     rows = []
     for trial in detail.trials:
         used = trial.status == "complete"
@@ -91,24 +85,17 @@ def trials_view(detail: CaseDetail) -> TableView:
             figure_cell(figure, on) if used else _struck(figure, on)
             for figure, on in zip(trial.figures, scales, strict=True)
         )
-        status = CellView(f"{'●' if used else '■'} {trial.status}", look="" if used else "bad")
-        rows.append(
-            (
-                CellView(trial.name),
-                status,
-                CellView(str(trial.position)),
-                *figures,
-                CellView(trial.note or "none"),
-            )
-        )
-    heads = (
-        "trial",
-        "status",
-        "position",
-        *(_head(column.title, on) for column, on in zip(detail.trial_columns, scales, strict=True)),
-        "note",
+        glyph = words.GLYPHS["ok" if used else "bad"]
+        named = (CellView(trial.name), CellView(f"{glyph} {trial.status}"), CellView(str(trial.position)))
+        rows.append((*named, *figures, *((CellView(trial.note or "none"),) if has_notes else ())))
+    heads = [_head(column.title, on) for column, on in zip(detail.trial_columns, scales, strict=True)]
+    aligns = ["left", "left", "right", *(column.align for column in detail.trial_columns)]
+    return TableView(
+        ("trial", "status", "position", *heads, *(["note"] if has_notes else [])),
+        (*aligns, *(["left"] if has_notes else [])),
+        tuple(rows),
+        "",
     )
-    return TableView(heads, tuple(column.align for column in columns), tuple(rows), "")
 
 
 def _struck(figure: Figure, on: Scale) -> CellView:
@@ -117,7 +104,7 @@ def _struck(figure: Figure, on: Scale) -> CellView:
 
 
 def _head(title: str, on: Scale) -> str:
-    return f"{title}, {on.name}" if on.name else title
+    return title if not on.name or title.endswith(on.name) else f"{title}, {on.name}"
 
 
 def _column_scale(column: Column, values: Sequence[Cell]) -> Scale:

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from loadlens.looks import tokens, words
-from loadlens.looks.charts import columns, compare, curves, parts, tails, time
+from loadlens.looks.charts import columns, compare, curves, parts, tables, tails, time
 from loadlens.looks.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing, Row
 from loadlens.model.report import Chart, ChartKind
 
 if TYPE_CHECKING:
     import altair
+
+has_rows = columns.has_rows
+table = tables.table
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH_PX = 720  # of the picture, labels included
@@ -46,7 +52,7 @@ def draw(chart: Chart, *, width: int = WIDTH_PX) -> Drawing:
     Raises:
         ValueError: A dataset, a column or an option that the kind does not know, or no rows.
     """
-    found = columns.faults(chart)
+    found = columns.faults(chart) or ([] if has_rows(chart) else ["no rows to draw"])
     if found:
         raise ValueError(f"chart {chart.anchor!r}: {'; '.join(found)}")
     return _DRAWN_BY[chart.kind](chart.datasets, chart.options, chart.entities, width)
@@ -102,11 +108,21 @@ def _wrapped(sentence: str, width: int) -> list[str]:
 
 
 def svg(chart: Chart, theme: tokens.Theme = "light", *, width: int = WIDTH_PX) -> str:
-    """A static picture; its colours are exact tokens, so CSS can recolour it."""
+    """A static picture in exact tokens, so that CSS can recolour it; the same rows give the same text."""
+    return _drawn(json.dumps(spec(chart, theme, width=width)))
+
+
+@lru_cache(maxsize=64)  # the page and its Markdown twin show the same pictures
+def _drawn(content: str) -> str:
     import vl_convert
 
-    drawn: str = vl_convert.vegalite_to_svg(spec(chart, theme, width=width))
-    return drawn
+    svg: str = vl_convert.vegalite_to_svg(content)
+    # Vega numbers the parts of its drawings through the life of the process
+    numbers = {
+        name: f"clip{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="(clip\d+)"', svg)), 1)
+    }
+    svg = re.sub(r'id="(clip\d+)"', lambda m: f'id="{numbers[m[1]]}"', svg)
+    return re.sub(r"url\(#(clip\d+)\)", lambda m: f"url(#{numbers[m[1]]})", svg)
 
 
 def png(chart: Chart, theme: tokens.Theme = "light", *, scale: float = 2.0) -> bytes:

@@ -6,7 +6,8 @@ None, and so is a reading that was missed: it breaks its line. `series`, `level`
 their colours come from `Chart.entities`. Labels are for people; long ones are cut.
 
 Options that every kind knows: `trials` (int: 1 makes the marks hollow), `time_label` ("mean response time"),
-`x_label`. Unit and "(log)" are appended by the chart. An option or a column that no chart knows is refused.
+`x_label`. Unit and "(log)" are appended by the chart, to `rate_label` ("throughput") too. An option or a
+column that no chart knows is refused.
 """
 
 from __future__ import annotations
@@ -123,10 +124,12 @@ def faults(chart: Chart) -> list[str]:
         found += [
             f"{chart.kind}.{name}: {fault}" for fault in _column_faults(chart.datasets.get(name, ()), columns)
         ]
-    first = next(iter(kind.datasets))
-    if not chart.datasets.get(first):
-        found.append(f"{chart.kind}.{first}: no rows")
     return found
+
+
+def has_rows(chart: Chart) -> bool:
+    """Whether there is anything to draw: the first dataset of the kind has rows."""
+    return bool(chart.datasets.get(next(iter(KINDS[chart.kind].datasets))))
 
 
 def _column_faults(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[str]:

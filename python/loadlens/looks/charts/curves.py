@@ -53,7 +53,9 @@ def load_curve(
     users = _load_axis([row["users"] for row in rates["steps"]], wide)
     x_title = str(options.get("x_label", "users in the closed loop")) + (" (log)" if users.is_log else "")
     time_title = f"{options.get('time_label', 'mean response time')}, {unit.name} (log)"
-    rate = _Quantity("x", str(options.get("rate_label", "throughput, requests/s")), _rate_axis(rates, high))
+    rate_title = str(options.get("rate_label", "throughput"))
+    rate_title += "" if "/s" in rate_title else ", requests/s"
+    rate = _Quantity("x", rate_title, _rate_axis(rates, high))
     time = _Quantity("r", time_title, _time_axis(times, high))
     look = _Look(users, colours, options.get("trials"), bool(panels))
 
@@ -140,9 +142,11 @@ def _panel(sets: _Sets, quantity: _Quantity, x_title: str | None, look: _Look) -
     layers.append(parts.layer(sets["predicted"], {**hollow, "style": "predicted"}, x=x, y=y))
     dots: Spec = {"type": "point", "size": 12, "opacity": 0.6}
     layers.append(parts.layer(sets["trials"], dots, x=x, y=y, color=ink))
-    if not sets["fit"]:  # where no model joins the steps; a series of one point gets no line
-        thin: Spec = {"type": "line", "strokeWidth": 1.5}
-        layers.append(parts.layer(sets["steps"], thin, x=x, y=y, color=ink, detail=by_series))
+    # a thin line where no model's curve joins the steps; a series of one point gets none
+    modelled = {row.get("series") for row in sets["fit"]}
+    free = [row for row in sets["steps"] if row.get("series") not in modelled]
+    thin: Spec = {"type": "line", "strokeWidth": 1.5}
+    layers.append(parts.layer(free, thin, x=x, y=y, color=ink, detail=by_series))
     layers += parts.interval_layers(sets["steps"], x, parts.field, axis, f"{column}_lo", f"{column}_hi", ink)
     layers.append(parts.layer(sets["steps"], parts.measured_point(look.trials), x=x, y=y, color=ink))
     layers.append(parts.layer(sets["invalid"], {"type": "point", "style": "bad"}, x=x, y=y))

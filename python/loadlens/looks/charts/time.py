@@ -13,6 +13,8 @@ from loadlens.looks.charts.parts import Axis, Colours, Drawing, Row, Spec
 _BOUNDS = (1, 3, 10, 30, 100, 300, 1000)
 CLASSES = tuple(f"{bound}+" for bound in _BOUNDS)
 SECONDS = "seconds since the trial began"
+MOST_COLUMNS = 120  # of a heat map; more are merged in pairs, threes ...
+MOST_READINGS = 300  # of a line
 
 
 def heat_class(requests: float) -> str:
@@ -37,6 +39,8 @@ def heat(
 ) -> Drawing:
     """C3: requests per cell of time and log response time; under it the server's CPU on the same seconds."""
     sets = {name: parts.rows_of(datasets, name) for name in ("cells", "cpu", "shade", "events")}
+    sets["cells"], step = _merged_cells(sets["cells"])
+    sets["cpu"] = _merged_readings(sets["cpu"], "cpu", MOST_COLUMNS)
     is_wide = width >= parts.WIDE_PX
     width = parts.plot_width(width, right=["requests per"] if is_wide else ())
     unit = parts.time_unit(row["lo"] for row in sets["cells"])
@@ -72,7 +76,44 @@ def heat(
     panels: list[Spec] = [{"width": width, "height": 192, "layer": top}]
     if has_cpu:
         panels.append(_cpu_panel(sets, seconds, options.get("cores")))
-    return Drawing({"vconcat": panels, "spacing": 24}, parts.zero_note(zeros, "second"))
+    merged = (f"a column is {step:g} s",) if step else ()
+    return Drawing({"vconcat": panels, "spacing": 24}, (*merged, *parts.zero_note(zeros, "second")))
+
+
+def _merged_cells(cells: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], float]:
+    """Cells in at most so many columns of time; counts add up. Also the new width in s, 0 when unchanged."""
+    starts = sorted({row["t"] for row in cells})
+    if len(starts) <= MOST_COLUMNS:
+        return cells, 0.0
+    end = max(row["t2"] for row in cells)
+    step = _round_step((end - starts[0]) / MOST_COLUMNS)
+    merged: dict[tuple[float, float, float], dict[str, Any]] = {}
+    for row in cells:
+        t = math.floor(row["t"] / step + 1e-9) * step
+        cell = merged.setdefault((t, row["lo"], row["hi"]), {**row, "t": t, "t2": min(t + step, end), "n": 0})
+        cell["n"] += row["n"]
+    return list(merged.values()), step
+
+
+def _round_step(seconds: float) -> float:
+    """The next of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(seconds))
+    return next(s * power for s in (1, 2, 5, 10) if s * power >= seconds * (1 - 1e-9))
+
+
+def _merged_readings(rows: list[dict[str, Any]], column: str, most: int) -> list[dict[str, Any]]:
+    """Means of neighbours, so that at most so many readings remain; a stretch that was not read stays so."""
+    ordered = sorted(rows, key=lambda row: row["t"])
+    size = math.ceil(len(ordered) / most)
+    if size <= 1:
+        return ordered
+    merged = []
+    for first in range(0, len(ordered), size):
+        group = ordered[first : first + size]
+        read = [row[column] for row in group if row[column] is not None]
+        last = {"t2": group[-1]["t2"]} if "t2" in group[-1] else {}
+        merged.append({**group[0], **last, column: sum(read) / len(read) if read else None})
+    return merged
 
 
 def _cpu_panel(sets: Mapping[str, Sequence[Row]], seconds: Axis, cores: object) -> Spec:
@@ -107,7 +148,7 @@ def resources(
     width: int,
 ) -> Drawing:
     """C4: one panel a resource from zero, its unit in its title; colour is the process, dotted the limit."""
-    rows = parts.rows_of(datasets, "readings")
+    rows = _thinned(parts.rows_of(datasets, "readings"))
     colours = Colours((str(row["process"]) for row in rows), entities, parts.name_length(width))
     width = parts.plot_width(width, right=colours.labels())
     colours.paint(rows, "process")
@@ -125,6 +166,14 @@ def resources(
             )
         )
     return Drawing({"vconcat": panels, "spacing": 30}, colours.note())
+
+
+def _thinned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each line with at most so many readings."""
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        lines.setdefault((str(row["resource"]), str(row["process"])), []).append(row)
+    return [row for line in lines.values() for row in _merged_readings(line, "value", MOST_READINGS)]
 
 
 def _resource_panel(

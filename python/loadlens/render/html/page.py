@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from loadlens.looks import tokens, words
+from loadlens.looks import charts, tokens, words
 from loadlens.model.report import Report
 from loadlens.render import cells
 from loadlens.render.html import pictures, sections
@@ -90,6 +90,8 @@ def _environment() -> Environment:
         "table_view": cells.table_view,
         "trials_view": cells.trials_view,
         "picture": pictures.picture,
+        "has_rows": charts.has_rows,
+        "chart_table": charts.table,
         "plural": words.plural,
     }
     environment.globals |= known

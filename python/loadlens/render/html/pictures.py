@@ -66,7 +66,7 @@ def inline(svg: str, name: str) -> Markup:
     body = re.sub(r'\sfont-family="[^"]*"', "", body)  # the page's own stack
     body = re.sub(r'\sclass="[^"]*"', "", body)
     body = re.sub(r'\s(?:d|transform|x|y|width|height)="[^"]*"', _shorter, body)
-    body = body.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+    body = body.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
     return Markup(body)
 
 

@@ -283,14 +283,14 @@ def _evidence(finding: Finding) -> tuple[EvidenceRow, ...]:
     plain = Scale("", 1.0)
     rows = []
     for e in finding.evidence:
-        seen = "not measured"
+        seen = "not observed" if e.passed is None else "in words"
         if e.value is not None:
             seen = numbers.value(e.value, plain, low=e.low, high=e.high)
             if e.low is not None or e.high is not None:
                 seen += f" ({numbers.interval(e.low, e.high, plain, point=e.value)})"
         verdict = {True: "passes", False: "does not pass", None: "not observed"}[e.passed]
         state = {True: "ok", False: "bad", None: "unknown"}[e.passed]
-        threshold = "none" if e.threshold is None else numbers.value(e.threshold, plain)
+        threshold = "in words" if e.threshold is None else numbers.value(e.threshold, plain)
         rows.append(EvidenceRow(e.signal, e.text, seen, threshold, verdict, state))
     return tuple(rows)
 

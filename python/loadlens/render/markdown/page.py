@@ -32,7 +32,7 @@ def page(report: Report) -> str:
 def files(report: Report) -> Mapping[str, str]:
     """Every file by its name, relative to the report: the report, its pictures, and the cases where many."""
     found = {MAIN: page(report)}
-    for chart in report.charts:
+    for chart in filter(charts.has_rows, report.charts):
         found[_picture_name(chart)] = charts.svg(chart)
     if _are_apart(report):
         found[CASES] = "\n".join(_cases_apart(report)).rstrip() + "\n"
@@ -165,16 +165,20 @@ def _published(report: Report) -> Iterator[str]:
 
 
 def _chart(chart: Chart) -> Iterator[str]:
-    notes = charts.draw(chart).notes
     alt = escaped(chart.headline)
     yield f"### {alt}"
     yield ""
+    if not charts.has_rows(chart):
+        yield from ("Not drawn: nothing was measured for it.", "")
+        return
+    notes = charts.draw(chart).notes
     yield f"![{alt}]({_picture_name(chart)})"
     yield ""
     yield escaped(charts.caption(chart, notes))
     yield ""
-    if chart.table:
-        yield from folded("table", with_table(chart.table))
+    rows = charts.table(chart)
+    if rows:
+        yield from folded("table", with_table(rows))
 
 
 def _details(details: Iterable[CaseDetail]) -> Iterator[str]:

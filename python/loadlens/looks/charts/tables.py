@@ -1,0 +1,190 @@
+"""The table beneath a chart: the report's own, or one made from the rows that the picture shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadlens.model.finding import Estimate, NotMeasured
+from loadlens.model.report import Cell, Chart, Column, Table
+
+Row = Mapping[str, Any]
+
+_STRETCHES = 12  # of time, for the heat map
+_MS = 1e-3
+
+
+def table(chart: Chart) -> Table | None:
+    """The report's own table, or one of the chart's rows; none when there is nothing to list."""
+    if chart.table is not None:
+        return chart.table
+    made = _MADE_BY[chart.kind](chart)
+    return made if made.rows else None
+
+
+def _figure(row: Row, point: str, low: str, high: str, unit: str, factor: float, trials: int) -> Cell:
+    value = row.get(point)
+    if value is None or not math.isfinite(value):
+        return NotMeasured(point, "no value")
+    ends = [None if row.get(end) is None else float(row[end]) * factor for end in (low, high)]
+    return Estimate(point, unit, float(value) * factor, ends[0], ends[1], trials, 0, "as drawn")
+
+
+def _rows(chart: Chart, dataset: str) -> Sequence[Row]:
+    return chart.datasets.get(dataset, ())
+
+
+def _trials(chart: Chart) -> int:
+    count = chart.options.get("trials", 0)
+    return count if isinstance(count, int) else 0
+
+
+def _named(rows: Sequence[Row], *names: str) -> list[str]:
+    """Which of the optional columns the rows have."""
+    return [name for name in names if any(row.get(name) is not None for row in rows)]
+
+
+def _time_label(chart: Chart, otherwise: str) -> str:
+    return str(chart.options.get("time_label", otherwise))
+
+
+def _load_curve(chart: Chart) -> Table:
+    rows, trials = _rows(chart, "steps"), _trials(chart)
+    names = _named(rows, "panel", "series")
+    columns = [Column(name, align="left") for name in names]
+    columns += [
+        Column("load"),
+        Column("throughput", "1/s"),
+        Column(_time_label(chart, "mean response time"), "s"),
+    ]
+    return Table(
+        tuple(columns),
+        tuple(
+            (
+                *(str(row[name]) for name in names),
+                row["users"],
+                _figure(row, "x", "x_lo", "x_hi", "1/s", 1.0, trials),
+                _figure(row, "r", "r_lo", "r_hi", "s", _MS, trials),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _quantiles(chart: Chart) -> Table:
+    trials = _trials(chart)
+    return Table(
+        (Column("time", align="left"), Column("answered within"), Column("value", "s")),
+        tuple(
+            (
+                str(row["metric"]),
+                f"{100 * (1 - 1 / row['nines']):.6g} %",
+                _figure(row, "ms", "lo", "hi", "s", _MS, trials),
+            )
+            for row in _rows(chart, "curve")
+        ),
+    )
+
+
+def _heat(chart: Chart) -> Table:
+    """A dozen stretches of time: how many requests, between which times, at which CPU."""
+    cells, cpu = _rows(chart, "cells"), _rows(chart, "cpu")
+    end = max((row["t2"] for row in cells), default=0.0)
+    rows: list[tuple[Cell, ...]] = []
+    for number in range(_STRETCHES):
+        first, last = end * number / _STRETCHES, end * (number + 1) / _STRETCHES
+        own = [row for row in cells if first <= row["t"] < last and row["n"] > 0]
+        read = [row["cpu"] for row in cpu if first <= row["t"] < last and row["cpu"] is not None]
+        busy: Cell = sum(read) / len(read) / 100 if read else None
+        times: tuple[Cell, Cell] = (None, None)
+        if own:
+            times = (min(row["lo"] for row in own) * _MS, max(row["hi"] for row in own) * _MS)
+        rows.append((f"{first:.0f}–{last:.0f} s", int(sum(row["n"] for row in own)), *times, busy))
+    heads = (Column("seconds", align="left"), Column("requests"), Column("from", "s"), Column("to", "s"))
+    return Table((*heads, Column("server CPU", "share")), tuple(rows), "times are bounds of the cells")
+
+
+def _resources(chart: Chart) -> Table:
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in _rows(chart, "readings"):
+        groups.setdefault((str(row["resource"]), str(row["process"])), []).append(row)
+    rows: list[tuple[Cell, ...]] = []
+    for (resource, process), own in groups.items():
+        values = [float(row["value"]) for row in own if row["value"] is not None]
+        limits = [float(row["limit"]) for row in own if row.get("limit") is not None]
+        shown: tuple[Cell, ...] = (None, None, None)
+        if values:
+            shown = (min(values), sum(values) / len(values), max(values))
+        rows.append((resource, process, *shown, limits[-1] if limits else "none", len(own) - len(values)))
+    heads = ("smallest", "mean", "largest", "limit", "not read")
+    return Table(
+        (Column("resource", align="left"), Column("process", align="left"), *map(Column, heads)), tuple(rows)
+    )
+
+
+def _density(chart: Chart) -> Table:
+    marks = [*_rows(chart, "components"), *_rows(chart, "quantiles")]
+    rows = tuple((str(row["label"]), row["ms"] * _MS) for row in marks)
+    return Table((Column("mark", align="left"), Column(_time_label(chart, "response time"), "s")), rows)
+
+
+def _published(chart: Chart) -> Table:
+    trials = _trials(chart)
+    return Table(
+        (
+            Column("case", align="left"),
+            Column("published, times"),
+            Column("measured, times"),
+            Column("verdict", align="left"),
+        ),
+        tuple(
+            (
+                str(row["case"]),
+                "not published" if row["published"] is None else float(row["published"]),
+                _figure(row, "point", "low", "high", "ratio", 1.0, trials),
+                str(row["shape"]),
+            )
+            for row in _rows(chart, "rows")
+        ),
+    )
+
+
+def _bystander(chart: Chart) -> Table:
+    trials = _trials(chart)
+    heads = (Column("level", align="left"), Column("load"), Column(_time_label(chart, "probe"), "s"))
+    rows = _rows(chart, "probe")
+    return Table(
+        heads,
+        tuple(
+            (str(row["level"]), row["users"], _figure(row, "ms", "lo", "hi", "s", _MS, trials))
+            for row in rows
+        ),
+    )
+
+
+def _demand(chart: Chart) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (str(row["case"]), str(row["part"]), row["ms"] * _MS) for row in _rows(chart, "parts")
+    ]
+    totals = _rows(chart, "totals")
+    rows += [
+        (str(r["case"]), "total", _figure(r, "ms", "lo", "hi", "s", _MS, _trials(chart))) for r in totals
+    ]
+    order = list(dict.fromkeys(row[0] for row in rows))
+    rows.sort(key=lambda row: order.index(row[0]))
+    return Table(
+        (Column("case", align="left"), Column("part", align="left"), Column("time", "s")), tuple(rows)
+    )
+
+
+_MADE_BY = {
+    "load_curve": _load_curve,
+    "quantiles": _quantiles,
+    "heat": _heat,
+    "resources": _resources,
+    "density": _density,
+    "published": _published,
+    "bystander": _bystander,
+    "demand": _demand,
+}
