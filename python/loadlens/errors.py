@@ -44,7 +44,8 @@ class LoadlensError(Exception):
         if self.where:
             parts.append(f"  at {self.where}")
         if self.hint:
-            parts.append(f"  try {self.hint}")
+            # A question (did you mean ...?) is answered, not tried.
+            parts.append(f"  {self.hint}" if self.hint.endswith("?") else f"  try {self.hint}")
         return "\n".join(parts)
 
 

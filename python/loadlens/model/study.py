@@ -12,14 +12,13 @@ from typing import Any, Final, Literal
 from loadlens.model.topology import Entry, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Open, Scenario
 
-TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "connect")
-STATISTICS: Final = ("mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "max")
-# What objectives and claims can speak of; `server_time` is the response time as the service logged it.
+TIMES: Final = ("response_time", "service_time")
+STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
+# What objectives and claims can speak of: the metrics that are estimated with an interval.
 METRICS: Final = (
     *(f"{time}.{statistic}" for time in TIMES for statistic in STATISTICS),
     "throughput",
-    "failed.share",
-    "unexpected.share",
+    "failed.share",  # of the ended requests, those that did not end as expected
 )
 
 
@@ -75,7 +74,7 @@ class Case:
     reset: Reset | None
     trials: int
     held_out: bool = False
-    needs_cores: int | None = None  # more than the machine has: shown, not judged
+    needs_cores: int | None = None  # on a machine with fewer it is shown, not judged
 
 
 @dataclass(frozen=True, slots=True)
