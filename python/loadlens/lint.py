@@ -445,13 +445,10 @@ def _levels_of(row: Mapping[str, str]) -> dict[str, str]:
 
 
 def _matches(case: Case, levels: Mapping[str, str]) -> bool:
-    """Whether a measured case has these levels, or params of these values; held-out cases are no match
-    unless the levels name what they hold out."""
+    """Whether a case has these levels, or params of these values; nothing is published of held-out ones."""
     own = {level.factor: level.name for level in case.levels}
     values = {name: str(value) for name, value in case.params}
-    if case.held_out and not set(own) <= set(levels):
-        return False
-    return all(own.get(name, values.get(name)) == text for name, text in levels.items())
+    return not case.held_out and all(own.get(name, values.get(name)) == text for name, text in levels.items())
 
 
 def _has_cases(claim: Claim, cases: tuple[Case, ...]) -> bool:

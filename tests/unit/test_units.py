@@ -150,7 +150,8 @@ def test_a_tolerance_may_pass_a_hundred_per_cent() -> None:
     ("text", "value"),
     [
         # YAML 1.2.2, section 10.3.2 and its examples
-        ("null", None), ("~", None), ("", None), ("true", True), ("False", False), ("0", 0), ("0o7", 7), ("0x3A", 58),
+        ("null", None), ("~", None), ("", None), ("true", True), ("False", False), ("0", 0), ("0o7", 7),
+        ("0x3A", 58),
         ("-19", -19), ("0.", 0.0), ("-0.0", 0.0), (".5", 0.5), ("+12e03", 12_000.0), ("-2E+05", -200_000.0),
         # text in 1.2, unlike in 1.1
         ("yes", "yes"), ("off", "off"), ("12:30", "12:30"), ("1_000", "1_000"), ("0b1", "0b1"), ("010", 10),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from loadlens.define import names
-from loadlens.define.names import TESTBED_NAMES, Names, did_you_mean
+from loadlens.define.names import TESTBED_NAMES, Names, did_you_mean, nearest
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
     Definition,
@@ -62,7 +62,8 @@ def _check_params(definition: Definition, tree: Tree, known: Names, faults: Faul
             faults.add(f"${name} is {meaning}, it cannot be a param or a factor too", place, "rename it")
     for name in definition.params:
         if name not in known.used:
-            hint = did_you_mean(name, sorted(known.used), "names in use") if known.used else "remove it"
+            near = nearest(name, sorted(known.used))
+            hint = f"did you mean {near}?" if near else f"remove it, or use ${name}"
             faults.add(
                 f"param {name} is used nowhere", Place(file, lines.get(name, 1), f"params.{name}"), hint
             )
@@ -106,7 +107,7 @@ def _check_port_names(later: Later[str], name: str, definition: Definition, faul
         if isinstance(piece, Name) and piece.text.startswith("port."):
             ports = ports_of(definition.services[name])
             if piece.text.partition(".")[2] not in ports:
-                hint = did_you_mean(piece.text[5:], ports, "ports")
+                hint = did_you_mean(piece.text[5:], ports)
                 faults.add(f"${piece.text}: service {name} has no such port", later.place, hint)
 
 
@@ -137,13 +138,13 @@ def _check_entry(definition: Definition, tree: Tree, faults: Faults) -> None:
             message = f"with a URL as entry nothing is started, but there are services: {', '.join(services)}"
             faults.add(message, definition.entry.place, f"entry: {services[0]}, or remove services")
     elif entry.service not in services:
-        hint = did_you_mean(str(entry.service), services, "services") if services else "add it to services"
+        hint = did_you_mean(str(entry.service), services)
         faults.add(f"entry {shown(written)} is no service", definition.entry.place, hint)
     elif entry.service in definition.services and entry.port is not None:
         ports = ports_of(definition.services[entry.service])
         if entry.port not in ports:
             message = f"service {entry.service} has no port {shown(entry.port)}"
-            faults.add(message, definition.entry.place, did_you_mean(entry.port, ports, "ports"))
+            faults.add(message, definition.entry.place, did_you_mean(entry.port, ports))
 
 
 # ------------------------------------------------------------------------------------ scenarios, experiments
@@ -181,7 +182,7 @@ def _check_experiment(
     written = part.mix.written if part.mix is not None else None
     for scenario in [written] if isinstance(written, str) else written if isinstance(written, dict) else ():
         if part.mix is not None and scenario not in scenarios:
-            hint = did_you_mean(scenario, scenarios, "scenarios")
+            hint = did_you_mean(scenario, scenarios)
             faults.add(f"{shown(scenario)} is no scenario", part.mix.place, hint)
     if part.hold_out is not None and part.factors is not None:
         _check_where(part.hold_out, part.factors, faults, are_levels_checked=is_whole)
@@ -194,7 +195,7 @@ def _check_where(
     """Held-out cases are restricted to levels that the experiment has."""
     for factor, levels in hold_out.where.items():
         if factor not in factors:
-            hint = did_you_mean(factor, list(factors), "factors")
+            hint = did_you_mean(factor, list(factors))
             place = Place(hold_out.place.file, levels[0].place.line if levels else hold_out.place.line)
             faults.add(f"`where` names {factor}, which is no factor here", place, hint)
             continue
@@ -202,7 +203,7 @@ def _check_where(
         for level in levels if are_levels_checked else ():
             if level.name not in known:
                 message = f"`where` names {factor} {level.name}, which is no level here"
-                faults.add(message, level.place, did_you_mean(level.name, known, "levels"))
+                faults.add(message, level.place, did_you_mean(level.name, known))
 
 
 def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...], faults: Faults) -> None:
@@ -212,7 +213,7 @@ def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...],
     experiments = names.raw_names(tree, "experiments")
     for name in quick.skip:
         if name not in experiments:
-            hint = did_you_mean(name, experiments, "experiments")
+            hint = did_you_mean(name, experiments)
             faults.add(
                 f"{shown(name)} is no experiment",
                 Place(quick.place.file, quick.place.line, "quick.skip"),
@@ -222,16 +223,14 @@ def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...],
         faults.add("quick skips every experiment", quick.place, "leave one")
     for name, part in quick.experiments.items():
         if name not in experiments:
-            faults.add(
-                f"{shown(name)} is no experiment", part.place, did_you_mean(name, experiments, "experiments")
-            )
+            faults.add(f"{shown(name)} is no experiment", part.place, did_you_mean(name, experiments))
         elif name in quick.skip:
             faults.add(f"quick skips {name} and changes it too", part.place, "one of the two")
         _check_experiment(part, scenarios, faults, is_whole=False)
     for name in quick.params:
         if name not in names.raw_names(tree, "params"):
             place = Place(quick.place.file, quick.place.line, f"quick.params.{name}")
-            hint = did_you_mean(name, names.raw_names(tree, "params"), "params")
+            hint = did_you_mean(name, names.raw_names(tree, "params"))
             faults.add(f"{shown(name)} is no param of the study", place, hint)
 
 
@@ -252,6 +251,4 @@ def _check_unique(values: Iterable[Later[str]], what: str, faults: Faults) -> No
 def _check_reference(later: Later[str] | None, known: tuple[str, ...], what: str, faults: Faults) -> None:
     if later is None or not isinstance(later.written, str) or later.written in known:
         return
-    faults.add(
-        f"{shown(later.written)} is no {what}", later.place, did_you_mean(later.written, known, f"{what}s")
-    )
+    faults.add(f"{shown(later.written)} is no {what}", later.place, did_you_mean(later.written, known))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -126,7 +127,7 @@ def _check_name(name: str, names: Names, faults: Faults, place: Place, *, is_tes
     faults.add(f"unknown name ${name}", place, hint)
 
 
-def nearest(written: str, known: tuple[str, ...] | list[str]) -> str | None:
+def nearest(written: str, known: Sequence[str]) -> str | None:
     """The known word within two edits (insert, delete, change, swap neighbours), the closest first."""
     best: tuple[int, str] | None = None
     for word in known:
@@ -152,9 +153,9 @@ def _edits(a: str, b: str) -> int:
     return row[-1]
 
 
-def did_you_mean(written: str, known: tuple[str, ...] | list[str], what: str = "known") -> str:
-    """A hint: the nearest word, or all there are."""
+def did_you_mean(written: str, known: Sequence[str]) -> str:
+    """A hint: the nearest word as a question, or the words that there are."""
     near = nearest(written, known)
     if near is not None:
         return f"did you mean {near}?"
-    return f"{what}: {', '.join(known)}" if known else f"there is none {what}"
+    return f"one of {', '.join(known)}" if known else "remove it, there is none to name"

@@ -92,8 +92,8 @@ _METRICS: Final = f"""\
 Objectives and claims speak of {", ".join(f"`{metric}`" for metric in _PLAIN_METRICS)}, and of
 {", ".join(f"`{time}`" for time in TIMES)},
 with one of {", ".join(f"`.{name}`" for name in STATISTICS)}.
-`response_time` runs from due to done, `service_time` from sent to done, both at the client; `server_time` is
-what the service logged.
+`response_time` runs from due to done, `service_time` from sent to done, both at the client. `failed.share`
+counts all requests that did not end as expected, answered or not.
 
 """
 

@@ -57,7 +57,7 @@ def _step_names(definition: Definition) -> tuple[str, ...]:
 
 def _check_step(step: str | None, known: tuple[str, ...], place: Place, faults: Faults) -> None:
     if step is not None and known and step not in known:
-        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, known, "steps"))
+        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, known))
 
 
 def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
@@ -74,7 +74,7 @@ def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
             bounds[side] = None if written is None else read(written)
         except UnitError as error:
             message = f"{side} for {objective.metric}: {error.message}"
-            faults.add(message, objective.place, f"write {error.example}")
+            faults.add(message, objective.place, error.example)
     return replace(objective, below=bounds["below"], above=bounds["above"])
 
 
@@ -91,7 +91,7 @@ def _check_claim(
         )
         return
     if name not in experiments:
-        hint = did_you_mean(name, experiments, "experiments")
+        hint = did_you_mean(name, experiments)
         faults.add(f"{shown(name)} is no experiment", claim.place, hint)
         return
     experiment = definition.experiments.get(name)
@@ -103,7 +103,7 @@ def _check_claim(
             _check_level(factor, level, known, claim, faults)
     for swept in (claim.over, claim.across):
         if swept is not None and swept not in known:
-            hint = did_you_mean(swept, list(known), "factors")
+            hint = did_you_mean(swept, list(known))
             faults.add(f"{shown(swept)} is no factor of {name}", claim.place, hint)
     for level in claim.expected if claim.across in known else ():
         _check_level(str(claim.across), level, known, claim, faults)
@@ -124,11 +124,9 @@ def _check_level(
     factor: str, level: str, known: Mapping[str, tuple[str, ...]], claim: ClaimPart, faults: Faults
 ) -> None:
     if factor not in known:
-        faults.add(
-            f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(known), "factors")
-        )
+        faults.add(f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(known)))
     elif level not in known[factor]:
-        hint = did_you_mean(level, known[factor], "levels")
+        hint = did_you_mean(level, known[factor])
         faults.add(f"{factor} has no level {shown(level)}", claim.place, hint)
 
 
@@ -194,7 +192,7 @@ def _check_columns(columns: list[str], place: Place, definition: Definition, fau
         faults.add(f"no column {missing}", place, f"columns: {', '.join(known)}")
     for column in columns:
         if column not in known:
-            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, known, "columns"))
+            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, known))
     for column in sorted({column for column in columns if columns.count(column) > 1}):
         faults.add(f"column {shown(column)} stands twice", place, "keep one")
 
@@ -205,9 +203,7 @@ def _check_row(
     experiment = cells.get("experiment", "")
     known = tuple(experiments)
     if experiment not in known:
-        faults.add(
-            f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, known, "experiments")
-        )
+        faults.add(f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, known))
     step, steps = cells.get("step") or None, _step_names(definition)
     _check_step(step, steps, place, faults)
     if cells.get("side") not in SIDES:

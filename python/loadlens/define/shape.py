@@ -92,14 +92,14 @@ class Value:
         if not self.is_nested and not isinstance(node, Leaf):
             return at.fault(node.line, f"wanted a {self.words}, got {_kind(node)}", "one value, not several")
         if isinstance(node, Leaf) and node.value is None and not self.is_nothing_allowed:
-            return at.fault(node.line, f"wanted a {self.words}, got nothing", "give it a value or remove it")
+            return at.fault(node.line, f"wanted a {self.words}, got nothing", "a value, or remove the key")
         written, has_names = self._with_names(node, at)
         later = Later(written, at.place(node.line), self.convert, self.is_testbed)
         if not has_names:
             try:
                 self.convert(written)
             except UnitError as error:
-                return at.fault(node.line, error.message, f"write {error.example}")
+                return at.fault(node.line, error.message, error.example)
         return later
 
     def _with_names(self, node: Node, at: At) -> tuple[Any, bool]:
@@ -137,11 +137,11 @@ class Fixed:
         if not isinstance(node, Leaf):
             return at.fault(node.line, f"wanted a {self.words}, got {_kind(node)}", "one value, not several")
         if node.value is None:
-            return at.fault(node.line, f"wanted a {self.words}, got nothing", "give it a value or remove it")
+            return at.fault(node.line, f"wanted a {self.words}, got nothing", "a value, or remove the key")
         try:
             return self.convert(node.value)
         except UnitError as error:
-            return at.fault(node.line, error.message, f"write {error.example}")
+            return at.fault(node.line, error.message, error.example)
 
     def schema(self) -> Schema:
         return dict(self.accepts)
@@ -185,7 +185,7 @@ class Many:
             only = self.item.read(node, at)
             return MISSING if only is MISSING else (only,)
         if len(node.items) < self.at_least:
-            return at.fault(node.line, "the list is empty", f"at least {self.at_least} wanted")
+            return at.fault(node.line, "the list is empty", f"at least {self.at_least}")
         read = [self.item.read(item, at.item(index)) for index, item in enumerate(node.items)]
         return tuple(part for part in read if part is not MISSING)
 
@@ -248,7 +248,7 @@ class Named:
             at.fault(line, f"{name} is {self.reserved[name.lower()]}", f"another name for this {self.what}")
             return False
         if not self.form.pattern.fullmatch(name):
-            at.fault(line, f"{shown(name)} cannot name a {self.what}", f"use {self.form.words}")
+            at.fault(line, f"{shown(name)} cannot name a {self.what}", f"{self.form.words}")
             return False
         return True
 
@@ -310,7 +310,7 @@ class Block:
                 )
             elif name not in self.keys:
                 known = [*self.keys, *self.refused]
-                below.fault(line, f"unknown key {shown(name)}", names.did_you_mean(name, known, "keys here"))
+                below.fault(line, f"unknown key {shown(name)}", names.did_you_mean(name, known))
             elif (part := self.keys[name].shape.read(item, below)) is not MISSING:
                 fields[self.keys[name].field or name] = part
         if self.check is not None:

@@ -247,7 +247,7 @@ def _metric(value: Any) -> str:
         return value
     near = names.nearest(value, METRICS) if isinstance(value, str) else None
     question = f"; did you mean {near}?" if near else ""
-    raise UnitError(f"{shown(value)} is no metric{question}", near or "response_time.mean or failed.share")
+    raise UnitError(f"{shown(value)} is no metric{question}", near or "response_time.mean, failed.share")
 
 
 def _identifier(value: Any) -> str:

@@ -38,7 +38,7 @@ class Filler:
         try:
             return later.convert(self._filled(later.written, later))
         except UnitError as error:
-            self._faults.add(error.message + self._origin(later), later.place, f"write {error.example}")
+            self._faults.add(error.message + self._origin(later), later.place, error.example)
             return default
 
     def optional(self, later: Later[T] | None) -> T | None:
