@@ -281,6 +281,7 @@ class Keeper:
                 while b"\n" in self._received:
                     line, _, self._received = self._received.partition(b"\n")
                     if self._answer(json.loads(line)):
+                        self._remove_scratch()  # also if the lab dies before it comes to that itself
                         return
                 if os.getppid() != self._lab_pid:
                     raise Gone  # some child of the lab still holds the other end of the socket
@@ -448,6 +449,9 @@ class Keeper:
                     send(process, number)
                 self._turn(20)
         self._finish()
+        self._remove_scratch()
+
+    def _remove_scratch(self) -> None:
         if self._scratch is not None:
             import shutil  # dear to import, and needed only here
 
