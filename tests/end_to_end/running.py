@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.context
 import os
 import subprocess
 import sys
@@ -26,6 +28,21 @@ try:
 except Stopped as stopped:
     sys.exit(int(stopped.code))
 """
+
+
+def run_or_resume(study: Path, record: Path) -> None:
+    """The same, for a process that was forked."""
+    from loadlens.run.study import run_study
+    from tests import tiny
+
+    run_study(tiny.planned(study), record, resume=store.is_record(record), cache=record.parent / "cache")
+
+
+def forked() -> multiprocessing.context.ForkServerContext:
+    """Processes that have everything imported when they begin: a test of fifty runs is not one of imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["loadlens.run.study", "polars", "tests.tiny", __name__])
+    return context
 
 
 def start(study: Path, record: Path) -> subprocess.Popen[bytes]:

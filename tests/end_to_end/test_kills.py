@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing.process
 import os
 import random
 import signal
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -26,6 +26,7 @@ SEED = 20_26
 def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_path: Path) -> None:
     dice = random.Random(SEED)
     kills = runs = 0
+    context = running.forked()
 
     while kills < KILLS:
         runs += 1
@@ -33,8 +34,9 @@ def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_p
         study = tiny.write_study(tmp_path / "study", trials=3, duration="200ms")
         complete_before: set[tuple[str, int]] = set()
         while True:
-            lab = running.start(study, record)
-            ended = _ends_by_itself(lab, dice.uniform(0.0, 2.0), record)
+            lab = context.Process(target=running.run_or_resume, args=(study, record))
+            lab.start()
+            ended = _ends_by_itself(lab, dice.uniform(0.0, 1.5), record)
             assert running.left_after(record.name, within_s=3.0) == []
             if not ended:
                 kills += 1
@@ -52,19 +54,17 @@ def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_p
     assert not list(Path(tempfile.gettempdir()).glob(f"loadlens-kills-{os.getpid()}-*"))  # scratch folders
 
 
-def _ends_by_itself(lab: subprocess.Popen[bytes], after_s: float, record: Path) -> bool:
+def _ends_by_itself(lab: multiprocessing.process.BaseProcess, after_s: float, record: Path) -> bool:
     """Wait until there is a record, let so much time pass, and kill; true if the run was over before."""
     until = time.monotonic() + 30
-    while lab.poll() is None and not store.is_record(record) and time.monotonic() < until:
+    while lab.is_alive() and not store.is_record(record) and time.monotonic() < until:
         time.sleep(0.01)
-    try:
-        lab.wait(after_s)
-    except subprocess.TimeoutExpired:
-        os.kill(lab.pid, signal.SIGKILL)
-        lab.communicate(timeout=30)
+    lab.join(after_s)
+    if lab.is_alive():
+        lab.kill()
+        lab.join(30)
         return False
-    complaints = lab.communicate(timeout=30)[1]
-    assert lab.returncode == 0, complaints.decode()
+    assert lab.exitcode == 0
     return True
 
 
