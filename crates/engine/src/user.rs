@@ -39,6 +39,8 @@ pub enum Phase {
 pub struct User {
     /// When the current request is or was due.
     pub due: u64,
+    /// From when on it could be issued: due, or when it got the connection or place that it waited for.
+    pub ready: u64,
     /// When it was issued.
     pub sent: u64,
     /// When the first byte of its answer came; 0: not yet.
@@ -74,6 +76,8 @@ pub enum Event {
     Arrive {
         /// When.
         due: u64,
+        /// When there was a place for it.
+        ready: u64,
         /// Index of its scenario.
         scenario: usize,
     },
@@ -187,10 +191,16 @@ impl User {
                 self.phase = Phase::Pausing;
                 Action::Pause
             }
-            Event::Arrive { due, scenario } => {
+            Event::Arrive {
+                due,
+                ready,
+                scenario,
+            } => {
                 self.begin(scenario, scratch);
                 self.due = due;
-                self.number_request(scratch)
+                let action = self.number_request(scratch);
+                self.ready = ready;
+                action
             }
             Event::Due => self.ask(scratch),
             Event::Ended {
@@ -261,6 +271,7 @@ impl User {
     #[inline]
     fn number_request(&mut self, scratch: &mut Scratch) -> Action {
         self.seq = scratch.quota.number();
+        self.ready = self.due;
         self.first = 0;
         self.tried = 0;
         self.phase = Phase::Asking;
@@ -446,6 +457,7 @@ mod tests {
                 &mut user,
                 Event::Arrive {
                     due: 7,
+                    ready: 7,
                     scenario: 0,
                 },
                 9,

@@ -170,7 +170,7 @@ pub struct StreamTally {
     pub bytes_in_wire: u64,
     /// Bytes of decoded bodies.
     pub bytes_in_body: u64,
-    /// Issue minus due.
+    /// How late we were: from due, or from when there was a connection or place for it, to issue.
     pub lag: Timing,
     /// From the beginning of a connection until it stands.
     pub connect: Timing,

@@ -297,9 +297,9 @@ impl Recorder {
         self.set.steps[at].skipped += u64::from(steps);
     }
 
-    /// A request took a connection, or began one.
+    /// A request took a connection, or began one. `ready` is when it could have: what is later is our lag.
     #[inline]
-    pub fn issued(&mut self, stream: u8, step: u16, due: u64, now: u64) {
+    pub fn issued(&mut self, stream: u8, step: u16, ready: u64, now: u64) {
         let at = self.step_index(stream, step);
         self.set.steps[at].issued += 1;
         let flow = &mut self.flows[stream as usize];
@@ -312,7 +312,7 @@ impl Recorder {
         tally.in_flight_max = tally.in_flight_max.max(flow.in_flight);
         tally
             .lag
-            .record(now.saturating_sub(due), &mut self.set.pool);
+            .record(now.saturating_sub(ready), &mut self.set.pool);
     }
 
     /// An issued request ended, well or not.

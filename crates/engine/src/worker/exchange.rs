@@ -110,7 +110,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             Action::Leave => {
                 lane.leave(who.user);
                 if let Some(arrival) = lane.take_backlog() {
-                    self.start_arrival(who.lane as usize, arrival, now);
+                    self.start_arrival(who.lane as usize, arrival, now, now);
                 }
             }
         }
@@ -127,7 +127,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         }
         if lane.has_place() {
             if let Some(arrival) = lane.take_backlog() {
-                self.start_arrival(index, arrival, now);
+                self.start_arrival(index, arrival, arrival.due, now);
             }
         } else if open.overflow == Overflow::Drop {
             lane.take_backlog();
@@ -140,7 +140,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         }
     }
 
-    fn start_arrival(&mut self, index: usize, arrival: Arrival, now: u64) {
+    fn start_arrival(&mut self, index: usize, arrival: Arrival, ready: u64, now: u64) {
         let Some(user) = self.lanes[index].take_place() else {
             return;
         };
@@ -152,6 +152,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             who,
             Event::Arrive {
                 due: arrival.due,
+                ready,
                 scenario: arrival.scenario,
             },
             now,
@@ -192,7 +193,8 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             return;
         }
         user.sent = now;
-        self.recorder.issued(lane.stream, user.step, user.due, now);
+        self.recorder
+            .issued(lane.stream, user.step, user.ready, now);
         self.in_flight += 1;
         if !user.watched {
             user.watched = true;
@@ -277,7 +279,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.record_end(who, None, 0, end, now);
         self.go_on(who, end, now);
         // The connection that did not come about leaves room for somebody who waits for one.
-        self.next_in_queue(who.lane);
+        self.next_in_queue(who.lane, now);
     }
 
     /// Sends the request of a connection's user.
@@ -339,7 +341,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 ..End::failure(Outcome::Limit, fault.what(), 0)
             };
             self.record_end(who, Some(index), 0, end, now);
-            self.release(index);
+            self.release(index, now);
             self.go_on(who, end, now);
             return;
         }
@@ -569,7 +571,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         connection.answered += u32::from(end.outcome.is_answered());
         self.record_end(who, Some(index), head.status, end, now);
         match closed.or_else(|| self.reason_to_close(index, head.keep_alive, excess, look_again)) {
-            None => self.release(index),
+            None => self.release(index, now),
             Some(side) => self.close(index, side, Outcome::Ok, now),
         }
         self.go_on(who, end, now);
@@ -754,7 +756,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
 
     /// Makes a connection free for the next request: its own user's, the longest waiting one's, or anyone's.
     #[inline]
-    fn release(&mut self, index: u32) {
+    fn release(&mut self, index: u32, now: u64) {
         let token = self.connections.token(index);
         let connection = self.connections.get_mut(index);
         connection.state = State::Idle;
@@ -766,7 +768,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         lane.part_from_connection(connection.user);
         connection.user = NONE;
         let lane_index = connection.lane;
-        match self.next_in_queue(lane_index) {
+        match self.next_in_queue(lane_index, now) {
             Some(user) => {
                 self.connections.get_mut(index).user = user;
                 self.lanes[lane_index as usize].users[user as usize].connection = index;
@@ -776,13 +778,14 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     }
 
     /// Takes the user who has waited longest for a connection and makes it ready.
-    fn next_in_queue(&mut self, lane_index: u8) -> Option<u32> {
+    fn next_in_queue(&mut self, lane_index: u8, now: u64) -> Option<u32> {
         if self.is_closing {
             return None;
         }
         let lane = &mut self.lanes[lane_index as usize];
         let user = lane.queue.pop_front()?;
         lane.users[user as usize].phase = Phase::Asking;
+        lane.users[user as usize].ready = now;
         self.ready.push_back(UserRef {
             lane: lane_index,
             user,
@@ -828,6 +831,6 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         lane.part_from_connection(user);
         self.connections.free(index);
         // There is room for a connection of somebody who waits for one.
-        self.next_in_queue(lane_index);
+        self.next_in_queue(lane_index, now);
     }
 }
