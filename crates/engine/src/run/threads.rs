@@ -224,6 +224,8 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
         t0_unix_ns,
         store_bytes: STORE_BYTES / seat.threads as usize + STORE_BYTES_PER_CONNECTION * connections,
     };
+    // Before t0 the clock stands at 0; all threads begin there together.
+    thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let clock = MonotonicClock::new(t0);
     let steps = step_counts(&seat.program);
     Some(
