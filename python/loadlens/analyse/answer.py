@@ -37,7 +37,7 @@ def answer(verdict: Verdict, cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
 def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
     """The case with the highest throughput, in figures."""
     known = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
-    undecided = [(rate.reason, case) for case in cases if isinstance(rate := case.throughput, Undecided)]
+    undecided = [(found.reason, case) for case in cases if isinstance(found := case.throughput, Undecided)]
     if not known and undecided:
         return f"Undecided: {undecided[0][0]} requests ({undecided[0][1].name})."
     if not known:
