@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.curves import CurveCases, inside
+from loadlens.analyse.curves import CurveCases
+from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.findings.curves import Capacity

@@ -11,12 +11,13 @@ import numpy as np
 from loadlens.analyse import logs
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.failures import Failure
+from loadlens.analyse.metrics import inside
 from loadlens.analyse.source import factor_names
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import generator_of, host_cpu, processes_of
 from loadlens.analyse.work import cpu_time
 from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
-from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.stats import probes
 from loadlens.stats.counts import IntervalCounts, pooled
 from loadlens.stats.interval import Insufficient, Interval
@@ -187,21 +188,6 @@ def _request_class(case: CaseMeasures, step: int) -> RequestClass:
         service=_times(case, step, "service"),
         inside=inside(case, plan.path),
     )
-
-
-def inside(case: CaseMeasures, path: str) -> Figure:
-    """Mean time of a path as the server measured it."""
-    metric = "server_time.mean"
-    if not any(trial.served.total for trial in case.usable):
-        return NotMeasured(metric, "the service writes down no times")
-    found, samples = [], []
-    for trial in case.usable:
-        grid = trial.grid
-        assert grid is not None
-        begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
-        found.append(trial.served.mean(path.partition("?")[0], begin, end))
-        samples.append(trial.served.count(path.partition("?")[0]))
-    return case.figure(metric, "s", found, samples)
 
 
 def _service_logs(case: CaseMeasures) -> list[str]:

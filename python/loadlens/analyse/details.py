@@ -9,7 +9,8 @@ import numpy as np
 
 from loadlens.analyse import logs
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.curves import failure_modes, inside
+from loadlens.analyse.curves import failure_modes
+from loadlens.analyse.metrics import inside
 from loadlens.analyse.resources import Series
 from loadlens.analyse.source import Json, StreamPlan
 from loadlens.analyse.trial import StreamMeasures, TrialMeasures

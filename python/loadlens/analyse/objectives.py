@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.published import figure_of
+from loadlens.analyse.metrics import figure_of
 from loadlens.analyse.source import Json
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured

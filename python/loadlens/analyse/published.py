@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scipy import stats as distributions
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.curves import inside
+from loadlens.analyse.metrics import figure_of, has_step
 from loadlens.analyse.source import Json
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
@@ -18,7 +18,6 @@ from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
 RESERVED = ("experiment", "step", "metric", "side", "value", "unit", "note")
 AGREES_WITHIN = 0.30  # of a ratio; another machine, another version of everything
 TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
-QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,10 @@ def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> Pair:
     if case is None:
         measured: Figure = NotMeasured(row["metric"], "not among the cases of this run")
     else:
-        measured = figure_of(case, row["metric"], row.get("step") or None, row.get("side") or "client")
+        metric = row["metric"]
+        if row.get("side") == "server":
+            metric = metric.replace("response_time.", "server_time.")
+        measured = figure_of(case, metric, row.get("step") or None)
     return Pair(row, case, value, in_base, measured, case is not None and is_judged(case))
 
 
@@ -68,6 +70,9 @@ def _case_of(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> CaseMeasu
     for case in cases:
         if case.is_held_out or case.experiment != row.get("experiment", case.experiment):
             continue
+        step = row.get("step")
+        if step and not has_step(case, step):
+            continue
         if all(_same_level(case, factor, level) for factor, level in wanted.items()):
             return case
     return None
@@ -78,38 +83,6 @@ def _same_level(case: CaseMeasures, factor: str, level: object) -> bool:
     if known is None:
         known = str((case.plan.get("params") or {}).get(factor))
     return known == str(level)
-
-
-def figure_of(case: CaseMeasures, metric: str, step: str | None, side: str = "client") -> Figure:
-    """A metric of a case by its name in a study file: `response_time.mean`, `throughput`, `failed.share`."""
-    load = case.reference
-    if load is None:
-        return NotMeasured(metric, case.why_nothing())
-    name = metric.removeprefix("response_time.").removeprefix("service_time.")
-    kind = "service" if metric.startswith("service_time.") else "response"
-    plan = next((s for s in load.plan.steps if s.name == step), None)
-    if step is not None and plan is None:
-        return _of_probe(case, step, metric, name)
-    if side == "server":
-        if plan is None or name != "mean":
-            return NotMeasured(metric, "the service writes down times of single paths only")
-        return inside(case, plan.path)
-    if metric in ("throughput", "requests_per_s"):
-        return case.throughput if plan is None else case.step_rate(plan.index)
-    if metric == "failed.share":
-        return case.failed_share
-    index = None if plan is None else plan.index
-    if name == "mean":
-        return case.mean(index, kind)
-    if name in QUANTILES:
-        return case.quantile(QUANTILES[name], index, kind)
-    return NotMeasured(metric, "not a metric that is estimated")
-
-
-def _of_probe(case: CaseMeasures, step: str, metric: str, name: str) -> Figure:
-    if step not in case.probe_names:
-        return NotMeasured(metric, f"{step} is neither a step nor a probe of this case")
-    return case.probe_mean(step) if name == "mean" else case.probe_quantile(step, QUANTILES.get(name, 0.5))
 
 
 # --- rows -------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loadlens.stats import within
-from loadlens.stats.interval import Floats, Insufficient, Interval
+from loadlens.stats.counts import IntervalCounts, counts_from_values
+from loadlens.stats.interval import Floats, Insufficient, Interval, Ints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,22 +37,35 @@ class Served:
 
     def mean(self, path: str, begin: float, end: float, *, below: int = 400) -> Interval | Insufficient:
         """Mean response time of one path over a part, successes only, by second."""
-        times, values = [], []
-        for (where, status), rows in self.paths.items():
-            if where == path and _number(status) < below:
-                inside = (rows.seconds >= begin) & (rows.seconds <= end)
-                times.append(rows.seconds[inside])
-                values.append(rows.values[inside])
-        if not times or not sum(part.size for part in times):
+        seconds, place, size = self._by_second(path, begin, end, below)
+        if not seconds.size:
             return Insufficient("the server wrote no time for it")
-        moments, seconds = np.concatenate(times), np.concatenate(values)
-        size = max(1, int(np.ceil(end - begin)))
-        place = np.clip((moments - begin).astype(np.int64), 0, size - 1)
         return within.mean(
             np.bincount(place, weights=seconds, minlength=size).astype(np.float64),
             np.bincount(place, minlength=size).astype(np.float64),
             squares=np.bincount(place, weights=seconds**2, minlength=size).astype(np.float64),
         )
+
+    def between(self, path: str, begin: float, end: float) -> Floats:
+        """Times of one path over a part, successes only, seconds."""
+        return self._by_second(path, begin, end, 400)[0]
+
+    def counts(self, path: str, begin: float, end: float) -> IntervalCounts:
+        """The same as counts by second, for quantiles."""
+        seconds, place, size = self._by_second(path, begin, end, 400)
+        return counts_from_values(size, place, seconds)
+
+    def _by_second(self, path: str, begin: float, end: float, below: int) -> tuple[Floats, Ints, int]:
+        """Times, the number of the second in which each was written down, and how many seconds there are."""
+        times, values = [np.zeros(0)], [np.zeros(0)]
+        for (where, status), rows in self.paths.items():
+            if where == path and _number(status) < below:
+                inside = (rows.seconds >= begin) & (rows.seconds <= end)
+                times.append(rows.seconds[inside])
+                values.append(rows.values[inside])
+        size = max(1, int(np.ceil(end - begin)))
+        place = np.clip((np.concatenate(times) - begin).astype(np.int64), 0, size - 1)
+        return np.concatenate(values), place, size
 
     def count(self, path: str | None = None) -> int:
         """Lines over the whole trial, of one path or of all."""

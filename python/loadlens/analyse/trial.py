@@ -21,7 +21,9 @@ from loadlens.stats.interval import Floats, Insufficient, Interval
 from loadlens.stats.steady import Steadiness, steadiness
 
 SUCCESS = "ok"
-NOT_AS_EXPECTED = ("unexpected_status", "check_failed", "failed")
+UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
+FAILED = ("failed",)  # no whole answer came
+PHASES = ("connect", "first_byte")
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
 SHORTEST_SERIES = 20
 
@@ -55,13 +57,19 @@ class StepMeasures:
 
     plan: StepPlan
     ok: Floats  # successes by interval
-    not_ok: Floats  # answers that were not as expected, and failures, by interval
+    unexpected: Floats  # answers that were not as demanded, by interval
+    failed: Floats  # requests without a whole answer, by interval
     response_sum: Floats
     response_squares: Floats
     service_sum: Floats
     service_squares: Floats
     response: IntervalCounts
     service: IntervalCounts
+
+    @property
+    def not_ok(self) -> Floats:
+        """What did not end as expected, by interval."""
+        return self.unexpected + self.failed
 
     @property
     def response_mean(self) -> Interval | Insufficient:
@@ -85,6 +93,7 @@ class StreamMeasures:
     errors: Mapping[str, int]  # by class
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
+    phases: Mapping[str, IntervalCounts]  # connect, first_byte; of the whole stream
     engine: Json  # the stream's part of the engine's result; empty when there is none
 
     @property
@@ -212,7 +221,8 @@ def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
     return StepMeasures(
         plan=StepPlan(-1, "all", "", ""),
         ok=_total(s.ok for s in steps),
-        not_ok=_total(s.not_ok for s in steps),
+        unexpected=_total(s.unexpected for s in steps),
+        failed=_total(s.failed for s in steps),
         response_sum=_total(s.response_sum for s in steps),
         response_squares=_total(s.response_squares for s in steps),
         service_sum=_total(s.service_sum for s in steps),
@@ -258,6 +268,7 @@ def _measure_stream(
         errors=_summed(rows, "failed"),
         statuses=_summed(rows, "status"),
         in_flight=_in_flight(grid, rows),
+        phases={kind: _counts(own, grid, kind, klass="") for kind in PHASES},
         engine=next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {}),
     )
 
@@ -286,7 +297,7 @@ def _measure_step(
         name: np.zeros(grid.size)
         for name in ("count", "response_sum_s", "response_sumsq_s2", "service_sum_s", "service_sumsq_s2")
     }
-    not_ok = np.zeros(grid.size)
+    unexpected, failed = np.zeros(grid.size), np.zeros(grid.size)
     for row in rows:
         place = grid.place(row["start_s"])
         if place is None:
@@ -296,13 +307,15 @@ def _measure_step(
         if cell is not None:
             for name, values in sums.items():
                 values[place] += float(cell.get(name, 0.0))
-        for klass in NOT_AS_EXPECTED:
-            not_ok[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
+        for klasses, counts in ((UNEXPECTED, unexpected), (FAILED, failed)):
+            for klass in klasses:
+                counts[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
     own = [h for h in histograms if h.step in (step.tag, str(step.index))]
     return StepMeasures(
         plan=step,
         ok=sums["count"],
-        not_ok=not_ok,
+        unexpected=unexpected,
+        failed=failed,
         response_sum=sums["response_sum_s"],
         response_squares=sums["response_sumsq_s2"],
         service_sum=sums["service_sum_s"],
@@ -312,16 +325,18 @@ def _measure_step(
     )
 
 
-def _counts(histograms: Sequence[HistogramRow], grid: Grid, kind: str) -> IntervalCounts:
-    def of(klass: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+def _counts(
+    histograms: Sequence[HistogramRow], grid: Grid, kind: str, klass: str = SUCCESS
+) -> IntervalCounts:
+    def of(wanted: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         found = []
         for h in histograms:
             place = grid.place(h.start_s)
-            if h.klass == klass and h.kind == kind and place is not None:
+            if h.klass == wanted and h.kind == kind and place is not None:
                 found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
         return found
 
-    return counts_from_histograms(grid.size, of(SUCCESS), of("censored"))
+    return counts_from_histograms(grid.size, of(klass), of("censored"))
 
 
 def _steadiness(load: StreamMeasures, grid: Grid) -> Steadiness | Insufficient:

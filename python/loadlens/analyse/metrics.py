@@ -1,0 +1,180 @@
+"""Figures of a case by the names that a study file uses: `response_time.p99`, `unexpected.share` ..."""
+
+The names are those of `model.study.METRICS`; every one of them is answered here, if only with why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.trial import StepMeasures, TrialMeasures
+from loadlens.model.finding import Figure, NotMeasured
+from loadlens.stats.counts import IntervalCounts
+from loadlens.stats.interval import Insufficient, Interval
+
+QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
+    """A metric of a case, of one step (or probe) or of the whole load."""
+    load = case.reference
+    if load is None:
+        return NotMeasured(metric, case.why_nothing())
+    plan = next((s for s in load.plan.steps if s.name == step), None)
+    if step is not None and plan is None:
+        return _of_probe(case, step, metric)
+    index = None if plan is None else plan.index
+    kind, _, statistic = metric.partition(".")
+    if metric == "throughput":
+        return case.throughput if index is None else case.step_rate(index)
+    if metric in ("failed.share", "unexpected.share"):
+        return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
+    if kind in ("response_time", "service_time"):
+        return _of_time(case, metric, index)
+    if kind == "server_time":
+        if plan is None and len(load.plan.steps) == 1:
+            plan = load.plan.steps[0]
+        if plan is None:
+            return NotMeasured(metric, "the service writes down times of single paths: name a step")
+        return _inside(case, metric, plan.path, statistic)
+    if kind in ("first_byte", "connect"):
+        return _of_phase(case, metric, kind, statistic)
+    return NotMeasured(metric, "not a metric that is estimated")
+
+
+def has_step(case: CaseMeasures, step: str) -> bool:
+    """Whether a case asks for a step of that name, in its load or in a probe."""
+    scenarios = list(case.plan.get("scenarios") or ())
+    scenarios += [probe["scenario"] for probe in case.plan.get("probes") or ()]
+    names = {part["name"] for scenario in scenarios for part in scenario["steps"]}
+    if case.reference is not None:
+        names |= {part.name for part in case.reference.plan.steps} | set(case.probe_names)
+    return step in names
+
+
+def inside(case: CaseMeasures, path: str) -> Figure:
+    """Mean time of a path as the server measured it."""
+    return _inside(case, "server_time.mean", path, "mean")
+
+
+# --- times at the client ----------------------------------------------------------------------------------
+
+
+def _of_time(case: CaseMeasures, metric: str, step: int | None) -> Figure:
+    kind, _, statistic = metric.partition("_time.")
+    if statistic == "mean":
+        return case.mean(step, kind)
+    if statistic in QUANTILES:
+        return case.quantile(QUANTILES[statistic], step, kind)
+    steps = [load.all_steps() if step is None else load.steps[step] for load in case.loads]
+    return _statistic(case, metric, steps, kind, statistic)
+
+
+def _statistic(
+    case: CaseMeasures, metric: str, steps: Sequence[StepMeasures], kind: str, statistic: str
+) -> Figure:
+    """Spread and extremes: one value a trial, without an interval of its own."""
+    found: list[Interval | Insufficient] = []
+    for step in steps:
+        counts = step.response if kind == "response" else step.service
+        if counts.observed < 2:
+            found.append(Insufficient(f"{counts.observed} requests, needs 2"))
+            continue
+        if statistic == "stdev":
+            sums, squares = (
+                (step.response_sum, step.response_squares)
+                if kind == "response"
+                else (step.service_sum, step.service_squares)
+            )
+            n = float(step.ok.sum())
+            variance = (float(squares.sum()) - float(sums.sum()) ** 2 / n) / (n - 1)
+            found.append(_bare(max(0.0, variance) ** 0.5, n, "standard deviation"))
+        elif statistic in ("min", "max"):
+            value = float(counts.lower.min() if statistic == "min" else counts.upper.max())
+            found.append(_bare(value, counts.observed, f"{statistic} of a trial"))
+        else:
+            return NotMeasured(metric, "not a statistic that is estimated")
+    return case.figure(metric, "s", found, [int(step.ok.sum()) for step in steps])
+
+
+def _bare(value: float, n: float, method: str) -> Interval:
+    return Interval(value, None, None, n, method)
+
+
+def _of_probe(case: CaseMeasures, step: str, metric: str) -> Figure:
+    if step not in case.probe_names:
+        return NotMeasured(metric, f"{step} is neither a step nor a probe of this case")
+    kind, _, statistic = metric.partition("_time.")
+    streams = case.probe_streams(step)
+    if metric == "response_time.mean":
+        return case.probe_mean(step)
+    if kind == "response" and statistic in QUANTILES:
+        return case.probe_quantile(step, QUANTILES[statistic])
+    if kind in ("response", "service"):
+        return _statistic(case, metric, [stream.all_steps() for stream in streams], kind, statistic)
+    if kind == "server":
+        return _inside(case, metric, streams[0].plan.steps[0].path, statistic)
+    return NotMeasured(metric, "not a metric of a probe")
+
+
+def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str) -> Figure:
+    """Connect time and time to the first byte, of the whole stream."""
+    parts = [load.phases[kind] for load in case.loads]
+    if not any(part.observed for part in parts):
+        return NotMeasured(metric, "no such time was recorded")
+    if statistic in QUANTILES:
+        return case.quantile_figure(metric, parts, QUANTILES[statistic])
+    if statistic == "mean":
+        found = [_mean_of(part) for part in parts]
+        return case.figure(metric, "s", found, [part.observed for part in parts])
+    return NotMeasured(metric, "not a statistic that is estimated of it")
+
+
+def _mean_of(counts: IntervalCounts) -> Interval | Insufficient:
+    """Mean from buckets: their middles, exact to a thousandth."""
+    from loadlens.stats import within
+
+    middle = (counts.lower + counts.upper) / 2
+    size = counts.intervals
+    return within.mean(
+        np.bincount(counts.interval, weights=middle * counts.count, minlength=size).astype(np.float64),
+        counts.observed_per_interval(),
+        squares=np.bincount(counts.interval, weights=middle**2 * counts.count, minlength=size).astype(
+            np.float64
+        ),
+    )
+
+
+# --- shares and the server's own times --------------------------------------------------------------------
+
+
+def _bad(steps: Sequence[StepMeasures], index: int | None, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    chosen = steps if index is None else [steps[index]]
+    hits = sum((s.failed if kind == "failed" else s.unexpected for s in chosen), np.zeros(chosen[0].ok.size))
+    # An unexpected answer is one of those that were answered; a failure one of all that ended.
+    others = [s.ok + s.unexpected + (s.failed if kind == "failed" else 0) for s in chosen]
+    return hits, sum(others, np.zeros(chosen[0].ok.size))
+
+
+def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figure:
+    if not any(trial.served.total for trial in case.usable):
+        return NotMeasured(metric, "the service writes down no times")
+    where = path.partition("?")[0]
+    parts = [(trial, *_measured_part(trial)) for trial in case.usable]
+    samples = [trial.served.between(where, begin, end).size for trial, begin, end in parts]
+    if statistic == "mean":
+        means = [trial.served.mean(where, begin, end) for trial, begin, end in parts]
+        return case.figure(metric, "s", means, samples)
+    if statistic in QUANTILES:
+        counts = [trial.served.counts(where, begin, end) for trial, begin, end in parts]
+        return case.quantile_figure(metric, counts, QUANTILES[statistic])
+    return NotMeasured(metric, "not a statistic that is estimated of it")
+
+
+def _measured_part(trial: TrialMeasures) -> tuple[float, float]:
+    grid = trial.grid
+    assert grid is not None  # usable trials have one
+    return float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
