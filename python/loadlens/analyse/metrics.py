@@ -1,4 +1,4 @@
-"""Figures of a case by the names that a study file uses: `response_time.p99`, `unexpected.share` ..."""
+"""Figures of a case by the names that a study file uses: `response_time.p99`, `unexpected.share` ...
 
 The names are those of `model.study.METRICS`; every one of them is answered here, if only with why not.
 """
