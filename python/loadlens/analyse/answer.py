@@ -201,7 +201,7 @@ def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:
 
 
 def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
-    beyond = [case.name for case in cases if case.plan.get("needs_cores")]
+    beyond = [case.name for case in cases if not case.is_judged(cores)]
     if not beyond:
         return []
     return [f"shown but not judged, they need more than the {cores} cores here: {', '.join(beyond)}"]

@@ -49,6 +49,11 @@ class CaseMeasures:
         """Level of each factor."""
         return {str(factor): str(level) for factor, level in self.plan["levels"].items()}
 
+    def is_judged(self, cores: int) -> bool:
+        """Whether the machine has the cores that the case needs."""
+        needed = self.plan.get("needs_cores")
+        return needed is None or int(needed) <= cores
+
     @property
     def is_held_out(self) -> bool:
         """Whether it was set aside to test predictions on."""

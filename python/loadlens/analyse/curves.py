@@ -152,7 +152,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         load=load.plan.load,
         trials=len(case.usable),
         throughput=case.throughput,
-        throughput_trials=tuple(float(x.ok.sum()) / x.grid.seconds for x in case.loads),
+        throughput_trials=tuple(x.rate_by_little for x in case.loads),
         completed_trials=tuple(float((x.ok + x.not_ok).sum()) / x.grid.seconds for x in case.loads),
         response=_times(case, None),
         classes=tuple(_request_class(case, step.index) for step in load.plan.steps),
@@ -165,6 +165,9 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         in_flight=case.in_flight,
         host_cpu=host_cpu(case),
         steal=max((t.resources.steal for t in case.usable if t.resources.steal is not None), default=None),
+        other_cores=max(
+            (t.resources.others for t in case.usable if t.resources.others is not None), default=None
+        ),
         generator=generator_of(case),
         little=_little(case),
         steady=_steady(case),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT
+from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT, OTHERS_MATTER
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
 
@@ -24,6 +24,7 @@ def gates_of(
         _steady(steps),
         _accounting(books),
         _colocation(curves, cores),
+        _interference(steps, cores),
     )
 
 
@@ -108,6 +109,15 @@ def _colocation(curves: Sequence[Curve], cores: int) -> Gate:
             f"generator and service fill the {cores} cores that they share in {_named(full, len(read))}",
         )
     return Gate("colocation", True, f"generator and service never fill the {cores} cores that they share")
+
+
+def _interference(steps: Sequence[Step], cores: int) -> Gate:
+    known = [step for step in steps if step.other_cores is not None]
+    if not known:
+        return Gate("interference", None, "the machine as a whole was not watched")
+    worst = max(known, key=lambda step: step.other_cores or 0.0)
+    text = f"other programs use up to {worst.other_cores:.2f} of {cores} cores"
+    return Gate("interference", (worst.other_cores or 0.0) < OTHERS_MATTER * cores, text)
 
 
 def _named(steps: Sequence[Step], of: int) -> str:

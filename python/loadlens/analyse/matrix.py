@@ -114,7 +114,7 @@ def cell(case: CaseMeasures, cores: int) -> MatrixCell:
         figures=figures(case),
         state=state,
         word=word,
-        judged=not case.plan.get("needs_cores"),
+        judged=case.is_judged(cores),
     )
 
 
@@ -149,7 +149,7 @@ def _state(case: CaseMeasures, cores: int) -> tuple[State, str]:
     if not case.usable:
         invalid = any(trial.source.status is TrialStatus.INVALID for trial in case.trials)
         return "bad", "invalid" if invalid else "not complete"
-    if case.plan.get("needs_cores"):
+    if not case.is_judged(cores):
         return "unknown", f"not judged: {cores} cores"
     failed = case.failed_share
     if isinstance(failed, Estimate) and failed.point >= FEW_FAILURES:

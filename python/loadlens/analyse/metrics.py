@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.trial import StepMeasures, TrialMeasures
+from loadlens.analyse.trial import StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
 from loadlens.stats.counts import IntervalCounts
 from loadlens.stats.interval import Insufficient, Interval
@@ -163,7 +163,7 @@ def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figur
     if not any(trial.served.total for trial in case.usable):
         return NotMeasured(metric, "the service writes down no times")
     where = path.partition("?")[0]
-    parts = [(trial, *_measured_part(trial)) for trial in case.usable]
+    parts = [(trial, *trial.written_down) for trial in case.usable]
     samples = [trial.served.between(where, begin, end).size for trial, begin, end in parts]
     if statistic == "mean":
         means = [trial.served.mean(where, begin, end) for trial, begin, end in parts]
@@ -172,9 +172,3 @@ def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figur
         counts = [trial.served.counts(where, begin, end) for trial, begin, end in parts]
         return case.quantile_figure(metric, counts, QUANTILES[statistic])
     return NotMeasured(metric, "not a statistic that is estimated of it")
-
-
-def _measured_part(trial: TrialMeasures) -> tuple[float, float]:
-    grid = trial.grid
-    assert grid is not None  # usable trials have one
-    return float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])

@@ -39,13 +39,13 @@ def section(cases: Sequence[CaseMeasures], study: Json, cores: int) -> Published
     claims = study.get("claims") or []
     if not rows and not claims:
         return None
-    pairs = [_pair(row, cases) for row in rows]
+    pairs = [_pair(row, cases, cores) for row in rows]
     shown = _rows(pairs)
-    claim_rows = tuple(_claim(claim, cases) for claim in claims)
+    claim_rows = tuple(_claim(claim, cases, cores) for claim in claims)
     return PublishedSection(_agreement(pairs, shown, claim_rows), claim_rows, shown)
 
 
-def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> Pair:
+def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures], cores: int) -> Pair:
     case = _case_of(row, cases)
     unit = row.get("unit", "")
     value = float(row["value"]) * TO_SECONDS.get(unit, 1.0)
@@ -57,12 +57,7 @@ def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> Pair:
         if row.get("side") == "server":
             metric = metric.replace("response_time.", "server_time.")
         measured = figure_of(case, metric, row.get("step") or None)
-    return Pair(row, case, value, in_base, measured, case is not None and is_judged(case))
-
-
-def is_judged(case: CaseMeasures) -> bool:
-    """Whether the machine had the cores that the case needs."""
-    return not case.plan.get("needs_cores")
+    return Pair(row, case, value, in_base, measured, case is not None and case.is_judged(cores))
 
 
 def _case_of(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> CaseMeasures | None:
@@ -201,16 +196,17 @@ def _order_agreement(pairs: Sequence[Pair]) -> str | None:
 # --- claims -----------------------------------------------------------------------------------------------
 
 
-def _claim(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
+def _claim(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
+    judged = [case for case in cases if case.is_judged(cores)]
     match claim["kind"]:
         case "ratio":
-            return _ratio(claim, cases)
+            return _ratio(claim, cases, cores)
         case "rises":
-            return _rises(claim, cases)
+            return _rises(claim, judged)
         case "order":
-            return _order(claim, cases)
+            return _order(claim, judged)
         case _:
-            return _same(claim, cases)
+            return _same(claim, judged)
 
 
 def _cases_where(claim: Json, cases: Sequence[CaseMeasures], more: Mapping[str, str]) -> list[CaseMeasures]:
@@ -233,7 +229,7 @@ def _levels(levels: Mapping[str, object]) -> str:
     return ", ".join(f"{factor}={level}" for factor, level in levels.items())
 
 
-def _ratio(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
+def _ratio(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     of, to = claim.get("of") or {}, claim.get("to") or {}
     words = f"{_words(claim)}: {_levels(of)} over {_levels(to)}"
     if claim.get("where"):
@@ -254,7 +250,7 @@ def _ratio(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     first = figures[0]
     assert isinstance(first, Estimate)
     ours = Estimate("ratio", "ratio", point, low, high, first.trials, first.samples, "ratio of two cases")
-    judged = is_judged(above[0]) and is_judged(below[0])
+    judged = above[0].is_judged(cores) and below[0].is_judged(cores)
     holds = _holds(point, low, high, published, tolerance) if judged else None
     return ClaimRow(words, shown, ours, allowed, holds, "" if judged else "not judged: needs more cores")
 

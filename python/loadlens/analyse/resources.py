@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 HOT = 0.05  # of a core: a thread that uses more is hot
-LAB = ("(generator)", "(monitor)")
 CPU = ("cpu_user_s", "cpu_system_s")
 CHARTED = ("rss_bytes", "pss_bytes", "threads", "descriptors")
 COUNTED = ("read_bytes", "write_bytes", "voluntary_switches", "involuntary_switches", "major_faults")
@@ -82,7 +81,7 @@ class Process:
     @property
     def is_lab(self) -> bool:
         """Whether it belongs to Loadlens and not to the service under test."""
-        return self.service in LAB
+        return self.service.startswith("(")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +93,15 @@ class Resources:
     steal: float | None  # share of the machine's time
     host_series: Series | None  # busy seconds of all CPUs, cumulative
     tick_late_s: float | None  # the monitor's own lateness, worst
+    tick_s: float = 1.0  # between two readings
+
+    @property
+    def others(self) -> float | None:
+        """Cores used by programs that belong neither to the services nor to Loadlens."""
+        if not isinstance(self.host_busy, Interval) or not self.services:
+            return None
+        known = sum(p.cpu.point for p in self.processes if isinstance(p.cpu, Interval))
+        return max(0.0, self.host_busy.point - known)
 
     @property
     def services(self) -> tuple[Process, ...]:
@@ -135,7 +143,14 @@ def read(readings: pl.DataFrame, begin: float, end: float) -> Resources:
         _steal(host, begin, end),
         busy,
         late,
+        _tick(host),
     )
+
+
+def _tick(host: Mapping[str, Series]) -> float:
+    """Median seconds between readings; 1 where there are too few."""
+    seconds = next((series.seconds for series in host.values()), np.zeros(0))
+    return float(np.median(np.diff(seconds))) if seconds.size > 2 else 1.0
 
 
 def _series_by_labels(readings: pl.DataFrame, sources: Sequence[str]) -> dict[tuple[str, str, str], Series]:

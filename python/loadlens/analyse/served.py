@@ -72,8 +72,8 @@ class Served:
         return sum(rows.values.size for (where, _), rows in self.paths.items() if path in (None, where))
 
 
-def read(readings: pl.DataFrame, begin: float, end: float) -> Served:
-    """Gather the lines of a trial; `begin` and `end` of the measured part are not applied here."""
+def read(readings: pl.DataFrame) -> Served:
+    """Gather the lines of a trial."""
     import polars as pl
 
     rows = readings.filter((pl.col("source") == "server_times") & pl.col("value").is_not_null())

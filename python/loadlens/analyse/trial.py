@@ -24,6 +24,7 @@ SUCCESS = "ok"
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
 PHASES = ("connect", "first_byte")
+LONG = 0.05  # of the measured part: the edges move a count by twice as much
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
 SHORTEST_SERIES = 20
 
@@ -112,6 +113,20 @@ class StreamMeasures:
         return within.rate(self.ok, self.grid.lengths_s)
 
     @property
+    def rate_by_little(self) -> float:
+        """Successes per second, without the error of the edges where that matters.
+
+        Requests that take a tenth of the measured part are cut off at its edges in bursts; the mean in flight
+        over the mean response time (Little's law) is the same rate and has no such edges. Only where all
+        requests succeed: the time of the others is not in the mean.
+        """
+        counted = float(self.ok.sum()) / self.grid.seconds
+        mean = self.all_steps().response_mean
+        if self.not_ok.any() or not isinstance(mean, Interval) or not isinstance(self.in_flight, Interval):
+            return counted
+        return self.in_flight.point / mean.point if mean.point > LONG * self.grid.seconds else counted
+
+    @property
     def failed_share(self) -> Interval | Insufficient:
         """Share of the ended requests that did not end as expected."""
         return within.share(self.not_ok, self.ok + self.not_ok)
@@ -156,6 +171,17 @@ class TrialMeasures:
         return tuple(stream for stream in self.streams if stream.plan.is_probe)
 
     @property
+    def written_down(self) -> tuple[float, float]:
+        """The part in which the monitor saw what the service wrote down about the measured part.
+
+        A line is read at the tick after it was written; what ended within the last tick comes one later.
+        """
+        assert self.grid is not None  # only asked of trials that were measured
+        begin, tick = float(self.grid.starts_s[0]), self.resources.tick_s
+        end = float(self.grid.starts_s[-1] + self.grid.lengths_s[-1])
+        return (begin + tick if begin > 0 else begin), end + tick
+
+    @property
     def generator(self) -> Json:
         """What the engine says of itself; empty when it never ran."""
         engine = self.source.engine or {}
@@ -182,7 +208,7 @@ def measure(source: TrialSource) -> TrialMeasures:
         grid=grid,
         streams=streams,
         resources=resources.read(readings, begin, end),
-        served=served.read(readings, begin, end),
+        served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
         steady=Insufficient("no load") if load is None else _steadiness(load, grid),
     )

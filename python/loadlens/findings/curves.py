@@ -28,7 +28,7 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     """Return whether a closed curve reached its capacity, and where its knee is."""
     if not curve.is_closed:
         return Insufficient("the load is open: nothing waits for an answer before it asks again")
-    usable = [step for step in curve.steps if step.throughput_trials]
+    usable = [step for step in curve.steps if step.throughput_trials and min(step.throughput_trials) > 0]
     alone, is_measured = alone_time(curve)
     steps = [load.Step(step.load, np.array(step.throughput_trials)) for step in usable]
     found = load.saturation(steps, alone_s=alone, think_s=curve.think_s)

@@ -11,8 +11,8 @@ sees the utilisation: PASTA), and their mean wait is at least a quarter of what 
 
 **Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
 several are hot and probes wait a tenth as long). Pauses such as garbage collection (they hold up few probes).
-A lock in a database (CPU has room). The generator being late. Generator and service taking cores from each
-other.
+A lock in a database (CPU has room). The generator being late. Generator, service or other programs taking
+cores from each other.
 
 **Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
 passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:
@@ -68,7 +68,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every curve with a probe; the clearest speaks for all."""
     looks: list[Look] = []
     lacks: list[str] = []
-    for curve in facts.curves:
+    for curve in sorted(facts.curves, key=lambda curve: -len(curve.steps)):
         found = _look(curve)
         if isinstance(found, Look):
             looks.append(found)
@@ -91,10 +91,16 @@ def _look(curve: Curve) -> Look | str:
     """What the highest step shows, or the signal that is missing."""
     if not curve.steps:
         return "no valid trial"
-    step = curve.steps[-1]
-    probe = _probe(step)
-    if probe is None:
+    if not any(step.probes for step in curve.steps):
         return "needs a probe: a thin stream of cheap requests beside the load"
+    place = max(
+        (i for i, step in enumerate(curve.steps) if _probe(step) and step.longest_class()), default=None
+    )
+    if place is None:
+        return "no request of the load and no probe ended in the measured part: longer trials"
+    step = curve.steps[place]
+    probe = _probe(step)
+    assert probe is not None  # such a step was looked for
     processes = working(step)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
@@ -105,7 +111,7 @@ def _look(curve: Curve) -> Look | str:
         return "no request was answered at the highest load"
     occupied = min((_occupied(p) for p in processes), key=lambda interval: interval.point)
     computing = _mean([_known(p.cpu) for p in processes])
-    before = _waits(curve.steps[-2], probe.label, curve) if len(curve.steps) > 1 else None
+    before = _waits(curve.steps[place - 1], probe.label, curve) if place > 0 else None
     return Look(
         curve=curve,
         step=step,
@@ -291,6 +297,7 @@ def _rivals(facts: Facts, look: Look) -> list[Counter]:
         ),
         _generator_rival(look),
         weigh.shared_cores_rival(look.curve, look.step, facts.cores),
+        weigh.interference_rival(look.step, facts.cores),
     ]
 
 

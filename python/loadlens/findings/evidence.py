@@ -16,6 +16,7 @@ from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Grade
 from loadlens.stats.interval import Insufficient, Interval
 
 FULL_CORES = 0.9  # of the cores that generator and services share: beyond, they take them from each other
+OTHERS_MATTER = 0.10  # of the machine: beyond, what the service lacked may have been taken from it
 STATEMENT_LENGTH = 90
 GENERATOR_AT_FAULT = ("limit", "late", "starved")
 
@@ -125,6 +126,15 @@ def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
     used = generator + step.server_cores
     text = f"generator and service use {used:.2f} of {cores} cores together"
     return rival("shared cores", text, True if used < FULL_CORES * cores else None)
+
+
+def interference_rival(step: Step, cores: int) -> Counter:
+    """Other programs taking the machine's time: ruled out when they used little of it."""
+    if step.other_cores is None:
+        return rival("other programs", "the machine as a whole was not watched", None)
+    share = step.other_cores / cores
+    text = f"other programs use {step.other_cores:.2f} of {cores} cores"
+    return rival("other programs", text, True if share < OTHERS_MATTER else None)
 
 
 def interval_of(figure: Figure) -> Interval | Insufficient:

@@ -39,7 +39,8 @@ MOST_FAILED = 0.01
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every closed curve; the one that goes furthest beyond its knee speaks for all."""
-    looked = [(curve, capacity_of(curve)) for curve in facts.curves]
+    ordered = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    looked = [(curve, capacity_of(curve)) for curve in ordered]
     known = [(curve, capacity) for curve, capacity in looked if isinstance(capacity, Capacity)]
     if not known:
         reasons = [c.reason for _, c in looked if isinstance(c, Insufficient)]
@@ -71,7 +72,11 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
         ),
         _slope(curve, capacity),
     ]
-    rivals = [weigh.generator_rival(top), weigh.shared_cores_rival(curve, top, facts.cores)]
+    rivals = [
+        weigh.generator_rival(top),
+        weigh.shared_cores_rival(curve, top, facts.cores),
+        weigh.interference_rival(top, facts.cores),
+    ]
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
         return None

@@ -108,7 +108,8 @@ class Step:
     processes: tuple[ProcessWatch, ...]
     in_flight: Figure
     host_cpu: Figure  # cores busy on the whole machine
-    steal: float | None  # share of the machine's time taken by others
+    steal: float | None  # share of the machine's time taken by other machines
+    other_cores: float | None  # used by programs that belong neither to the services nor to Loadlens
     generator: GeneratorWatch
     little: Literal["holds", "broken", "unknown"]
     steady: Literal["flat", "warmup", "slowdown", "no_steady", "unknown"]
@@ -164,7 +165,7 @@ class Curve:
 class Gate:
     """A condition without which figures must not be believed."""
 
-    name: Literal["generator", "steady", "little", "accounting", "colocation", "counting"]
+    name: Literal["generator", "steady", "little", "accounting", "colocation", "interference", "counting"]
     passed: bool | None  # none: could not be looked at
     text: str
 

@@ -22,6 +22,7 @@ from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
 
 METHOD = "interval-exceedance HAC, within one trial"
 MEAN_METHOD = "ratio of interval sums, HAC, within one trial"
+POISSON_METHOD = "Poisson counts, within one trial"
 SHARE_METHOD = "interval-clustered HAC, within one trial"
 FIRM_ABOVE = (
     20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
@@ -175,8 +176,10 @@ def mean(
     """
     same_shape(sums, counts)
     total = float(counts.sum())
+    if total <= 0:
+        return Insufficient("nothing was observed")
     if total < 2:
-        return Insufficient(f"{total:.0f} observations, needs 2")
+        return Insufficient(f"{total:.3g} observed, needs 2")
     point = float(sums.sum()) / total
     variance = None if squares is None else max(0.0, float(squares.sum()) / total - point**2)
     independent_error = 0.0 if variance is None else math.sqrt(variance / total)
@@ -193,7 +196,10 @@ def mean(
         return Insufficient(f"{counts.size} intervals, needs {FEWEST_FOR_T}")
     half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
     independent = total if variance is None or error == 0 else min(total, variance / error**2)
-    return Interval(point, point - half, point + half, independent, MEAN_METHOD, confidence)
+    low = point - half
+    if np.all(sums >= 0):  # a mean of what is never negative
+        low = max(0.0, low)
+    return Interval(point, low, point + half, independent, MEAN_METHOD, confidence)
 
 
 def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
@@ -206,17 +212,22 @@ def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interv
 
     Returns:
         Events per second; its interval never narrower than one event either way, because a trial's edge
-        may cut one off.
+        may cut one off. With fewer than 8 intervals that of a Poisson process (Garwood 1936).
     """
     same_shape(counts, lengths)
-    seconds = float(lengths.sum())
-    if counts.size < FEWEST_INTERVALS or seconds <= 0:
-        return Insufficient(f"{counts.size} intervals, needs {FEWEST_INTERVALS}")
-    point = float(counts.sum()) / seconds
+    seconds, events = float(lengths.sum()), float(counts.sum())
+    if seconds <= 0:
+        return Insufficient("nothing was measured")
+    point = events / seconds
+    if counts.size < FEWEST_INTERVALS:
+        tail = (1 - confidence) / 2
+        low = float(distributions.chi2.ppf(tail, 2 * events)) / 2 / seconds if events else 0.0
+        high = float(distributions.chi2.ppf(1 - tail, 2 * events + 2)) / 2 / seconds
+        return Interval(point, low, high, events, POISSON_METHOD, confidence)
     spread = long_run_spread(counts - point * lengths, seconds)
     half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
     half = max(half, 1 / seconds)
-    return Interval(point, max(0.0, point - half), point + half, float(counts.sum()), MEAN_METHOD, confidence)
+    return Interval(point, max(0.0, point - half), point + half, events, MEAN_METHOD, confidence)
 
 
 def share(hits: Floats, totals: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:

@@ -13,7 +13,7 @@ import polars as pl
 from loadlens.model.trial import TrialStatus
 from tests.unit.analyse.services import Load, Request, Trace
 
-WARMUP_S = 5.0
+WARMUP_SHARE = 1 / 3  # of a trial
 INTERVAL_S = 0.25
 Json = dict[str, Any]
 
@@ -76,6 +76,10 @@ class Trial:
         return float(self.plan["warmup_ns"] + self.plan["duration_ns"]) / 1e9
 
     @property
+    def warmup_s(self) -> float:
+        return float(self.plan["warmup_ns"]) / 1e9
+
+    @property
     def engine(self) -> Json | None:
         if self.trace is None:
             return None
@@ -83,8 +87,8 @@ class Trial:
         return {
             "status": "complete",
             "reasons": [],
-            "warmup_s": WARMUP_S,
-            "measured_s": self.seconds - WARMUP_S,
+            "warmup_s": self.warmup_s,
+            "measured_s": self.seconds - self.warmup_s,
             "elapsed_s": self.seconds,
             "streams": streams,
             "generator": {
@@ -121,7 +125,7 @@ class Trial:
         for start in np.arange(0.0, self.seconds, INTERVAL_S):
             for index, stream in enumerate(self.plan["streams"]):
                 done = [r for r in self._of(index) if start <= r.done < start + INTERVAL_S]
-                rows.append(_counter_row(float(start), stream["name"], done, self._of(index)))
+                rows.append(_counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index)))
         return rows
 
     def intervals(self) -> list[Histogram]:
@@ -181,7 +185,9 @@ class Trial:
         return self.trace.log if self.trace is not None else ""
 
 
-def _counter_row(start: float, stream: str, done: Sequence[Request], everything: Sequence[Request]) -> Json:
+def _counter_row(
+    start: float, warmup_s: float, stream: str, done: Sequence[Request], everything: Sequence[Request]
+) -> Json:
     ok = np.array([r.done - r.due for r in done if r.status < 400])
     bad = [r for r in done if r.status >= 400]
     held = [min(r.done, start + INTERVAL_S) - max(r.due, start) for r in everything]
@@ -194,7 +200,7 @@ def _counter_row(start: float, stream: str, done: Sequence[Request], everything:
     if bad:
         cells["0.unexpected_status"] = {"count": len(bad)}
     return {
-        "start_s": start, "length_s": INTERVAL_S, "phase": "warmup" if start < WARMUP_S else "measure",
+        "start_s": start, "length_s": INTERVAL_S, "phase": "warmup" if start < warmup_s else "measure",
         "stream": stream, "due": len(done), "issued": len(done), "answered": len(done), "ok": int(ok.size),
         "unexpected_status": len(bad), "check_failed": 0, "dropped": 0, "skipped": 0, "failed": {},
         "status": {}, "in_flight_integral_s": sum(h for h in held if h > 0), "cells": cells,
@@ -350,6 +356,6 @@ def _plan(names: Names, load: Load) -> Json:
         streams.append(stream(names.probe, "probe", names.probe, "GET", names.probe_path, opened))
     return {
         "streams": streams,
-        "warmup_ns": int(WARMUP_S * 1e9),
-        "duration_ns": int((load.seconds - WARMUP_S) * 1e9),
+        "warmup_ns": int(load.seconds * WARMUP_SHARE * 1e9),
+        "duration_ns": int(load.seconds * (1 - WARMUP_SHARE) * 1e9),
     }

@@ -76,7 +76,7 @@ def test_renaming_everything_and_stretching_time_finds_the_same() -> None:
             processes=(1, 2),
             names=names,
             scale=3.0,
-            seconds=35.0,
+            seconds=45.0,
         )
     )
 

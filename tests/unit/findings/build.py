@@ -80,6 +80,7 @@ def step(load: float, rate: float, response: float, *, trials: int = 3, **more: 
         "in_flight": estimate(rate * response, unit="requests"),
         "host_cpu": UNWATCHED,
         "steal": 0.0,
+        "other_cores": 0.02,
         "generator": generator(),
         "little": "holds",
         "steady": "flat",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_a_loop_that_computes_is_found_with_its_rate_and_what_a_probe_pays() -> 
 
     assert finding.rule == ID
     assert finding.grade is Grade.STRONG
-    assert "5.000 /s a process" in finding.statement  # 1 / 0.2 s
+    assert "5.00 /s a process" in finding.statement  # 1 / 0.2 s
     assert "a takes 3.65 s" in finding.statement  # 20 / 5 - 0.15 - 0.2 of waiting, + 2 ms
     assert len(finding.statement) <= 90
 
@@ -107,8 +108,10 @@ def test_a_late_generator_only_keeps_it_from_being_strong_when_the_probe_was_in_
     ("missing", "bent"),
     [("needs a probe", {"probes": ()}), ("needs the CPU", {"processes": ()})],
 )
-def test_a_missing_signal_is_named_with_how_to_get_it(missing: str, bent: dict[str, object]) -> None:
-    answer = assess(facts(blocked(0.2, **bent)))
+def test_a_missing_signal_is_named_with_how_to_get_it(missing: str, bent: dict[str, Any]) -> None:
+    whole = blocked(0.2)
+
+    answer = assess(facts(replace(whole, steps=tuple(replace(one, **bent) for one in whole.steps))))
 
     assert isinstance(answer, NotAssessed)
     assert missing in answer.reason
@@ -134,4 +137,4 @@ def test_the_curve_with_the_fewest_processes_speaks_and_the_scope_names_all() ->
     finding = found(assess(facts(two, one)))
 
     assert finding.curves == ("k=2", "k=1")
-    assert "5.000 /s a process" in finding.statement
+    assert "5.00 /s a process" in finding.statement

@@ -23,7 +23,7 @@ def test_a_plateau_is_found_with_its_capacity_and_knee() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.STRONG
-    assert finding.statement == "Throughput stops at 10.00 /s from 2 users on; further users only wait"
+    assert finding.statement == "Throughput stops at 10.0 /s from 2 users on; further users only wait"
 
 
 def test_waiting_at_the_highest_load_orders_the_finding() -> None:
