@@ -121,7 +121,7 @@ pub(super) const ALL: &[Behaviour] = &[
         |_| vec![send(good()), Act::Answered, Act::Wait(20 * MS), Act::Reset],
     )
     .fresh()
-    .pause_ms(60),
+    .pause_ms(200),
     Behaviour::new(
         "close_said",
         "9.6",
@@ -184,7 +184,7 @@ pub(super) const ALL: &[Behaviour] = &[
         |_| vec![send(good()), Act::Answered, Act::Wait(20 * MS), Act::Finish],
     )
     .fresh()
-    .pause_ms(60),
+    .pause_ms(200),
     Behaviour::new(
         "limit_3_said",
         "9.6",
@@ -241,5 +241,5 @@ pub(super) const ALL: &[Behaviour] = &[
         },
     )
     .fresh()
-    .pause_ms(60),
+    .pause_ms(200),
 ];

@@ -82,17 +82,17 @@ pub(super) const ALL: &[Behaviour] = &[
         "letters 20 ms after the answer, while nobody asks",
         |_| then_extra(20 * MS, "extra".to_owned()),
     )
-    .pause_ms(60),
+    .pause_ms(200),
     poison(
         "late_answer",
         "a whole answer 20 ms after the answer, while nobody asks",
         |_| then_extra(20 * MS, good()),
     )
-    .pause_ms(60),
+    .pause_ms(200),
     poison(
         "late_answer_50",
         "a whole answer 50 ms after the answer, while nobody asks",
         |_| then_extra(50 * MS, good()),
     )
-    .pause_ms(100),
+    .pause_ms(200),
 ];
