@@ -106,6 +106,8 @@ pub struct Books {
     pub cut: u64,
     /// Requests that came before the answer to the one before them was out.
     pub pipelined: u64,
+    /// Requests that came after an end of ours that was not announced: they may have crossed it.
+    pub crossed: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes handed to the kernel.
@@ -153,6 +155,7 @@ impl Books {
         self.abandoned += thread.abandoned;
         self.cut += thread.cut;
         self.pipelined += thread.pipelined;
+        self.crossed += thread.crossed;
         self.bytes_in += thread.bytes_in;
         let (sum, part) = (&mut self.connections, &thread.connections);
         sum.accepted += part.accepted;
@@ -177,6 +180,7 @@ pub(crate) struct ThreadBooks {
     pub abandoned: u64,
     pub cut: u64,
     pub pipelined: u64,
+    pub crossed: u64,
     pub bytes_in: u64,
     pub connections: ConnectionBook,
     samples: Vec<Violation>,
@@ -240,6 +244,7 @@ impl ThreadBooks {
         self.abandoned = 0;
         self.cut = 0;
         self.pipelined = 0;
+        self.crossed = 0;
         self.bytes_in = 0;
         self.connections = ConnectionBook::default();
         self.samples.clear();

@@ -63,6 +63,8 @@ pub(crate) struct Connection {
     pub requests: u64,
     pub peer_ended: bool,
     pub we_ended: bool,
+    /// Our end came without a word before it.
+    pub is_unsaid: bool,
     pub waits_for_room: bool,
     /// What came after the end has been written down.
     pub violated: bool,
@@ -89,6 +91,7 @@ impl Connection {
             requests: 0,
             peer_ended: false,
             we_ended: false,
+            is_unsaid: false,
             waits_for_room: false,
             violated: false,
         }

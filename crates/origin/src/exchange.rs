@@ -148,17 +148,18 @@ impl Worker {
                         }
                     }
                 }
-                Phase::Over | Phase::Stalled => {
-                    if connection.phase == Phase::Over {
-                        self.violation(
-                            token,
-                            "bytes after the end of the connection was said",
-                            rest,
-                            books,
-                        );
-                    }
+                Phase::Over if connection.is_unsaid => {
+                    books.crossed += 1;
+                    connection.is_unsaid = false;
+                    connection.violated = true; // what follows is the rest of the same request
                     return bytes.len();
                 }
+                Phase::Over => {
+                    let rule = "bytes after the end of the connection was said";
+                    self.violation(token, rule, rest, books);
+                    return bytes.len();
+                }
+                Phase::Stalled => return bytes.len(),
                 Phase::Serving | Phase::Writing => {
                     books.pipelined += 1;
                     return used;
@@ -386,6 +387,10 @@ impl Worker {
                     return self.after_answer(token, books);
                 }
                 Act::Finish => return self.finish(token, books),
+                Act::HangUp => {
+                    connection.is_unsaid = true;
+                    return self.finish(token, books);
+                }
                 Act::Linger => return self.over(token, Phase::Over, books),
                 Act::Stall => return self.over(token, Phase::Stalled, books),
                 Act::Close => return self.close(token, ClosedBy::Server, books),

@@ -251,6 +251,20 @@ fn a_request_after_the_announced_end_is_a_violation() {
 }
 
 #[test]
+fn a_request_that_crosses_an_unannounced_end_is_no_violation() {
+    let origin = start(Config::default());
+    let mut stream = connect(&origin);
+
+    let unsaid = "/bad/close_unsaid";
+    ask(&mut stream, &get(unsaid), "xyz");
+    stream.write_all(get(unsaid).as_bytes()).unwrap();
+    drop(stream);
+    let books = idle_books(&origin);
+
+    assert_eq!((books.received, books.crossed, books.violations), (1, 1, 0));
+}
+
+#[test]
 fn a_request_cut_off_by_the_client_is_counted_as_cut_not_as_received() {
     let origin = start(Config::default());
 

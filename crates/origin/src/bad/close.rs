@@ -1,6 +1,6 @@
 //! Ends and resets at every stage, and limits on how often a connection may be used.
 
-use super::{cut, finish, good, keep, ok, reset, send, Act, Behaviour, Moment, BODY, MS};
+use super::{cut, finish, good, hang_up, keep, ok, reset, send, Act, Behaviour, Moment, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 /// The client may have sent on a connection that was ending: it says so, and counts no answer.
@@ -165,7 +165,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "9.5",
         OK_OR_REUSE,
         "the end right after an answer that did not say so",
-        |_| finish(good()),
+        |_| hang_up(good()),
     )
     .fresh(),
     Behaviour::new(
@@ -181,7 +181,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "9.5",
         OK_OR_REUSE,
         "the end after 20 ms without a request",
-        |_| vec![send(good()), Act::Answered, Act::Wait(20 * MS), Act::Finish],
+        |_| vec![send(good()), Act::Answered, Act::Wait(20 * MS), Act::HangUp],
     )
     .fresh()
     .pause_ms(200),
@@ -200,7 +200,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "9.5",
         OK_OR_REUSE,
         "three requests a connection, then the end without a word",
-        |moment| until(moment, 3, finish(good())),
+        |moment| until(moment, 3, hang_up(good())),
     ),
     Behaviour::new(
         "limit_3_hinted",
@@ -213,7 +213,7 @@ pub(super) const ALL: &[Behaviour] = &[
                 &format!("Content-Length: 26\r\nKeep-Alive: timeout=5, max={left}\r\n"),
                 BODY,
             );
-            until(moment, 3, finish(text))
+            until(moment, 3, hang_up(text))
         },
     ),
     Behaviour::new(

@@ -31,6 +31,8 @@ pub enum Act {
     Next,
     /// Ends our side and reads on until the client ends its own.
     Finish,
+    /// Ends our side without having said so: a request that comes may have crossed the end and is no violation.
+    HangUp,
     /// Keeps both sides open and expects no further request: what comes is a violation.
     Linger,
     /// Closes at once.
@@ -204,6 +206,11 @@ fn keep(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
 /// Sends a whole answer and ends the connection.
 fn finish(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
     vec![send(text), Act::Answered, Act::Finish]
+}
+
+/// Sends a whole answer and ends the connection, which the answer does not say.
+fn hang_up(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
+    vec![send(text), Act::Answered, Act::HangUp]
 }
 
 /// Sends something that is not a whole answer and ends the connection.

@@ -28,8 +28,10 @@ fn split(text: &str, at: usize) -> Vec<Act> {
 fn trickle(text: &str, gap_ns: u64) -> Vec<Act> {
     let mut acts = Vec::with_capacity(2 * text.len() + 2);
     for at in 0..text.len() {
+        if at > 0 {
+            acts.push(Act::Wait(gap_ns));
+        }
         acts.push(send(text[at..=at].to_owned()));
-        acts.push(Act::Wait(gap_ns));
     }
     acts.extend([Act::Answered, Act::Next]);
     acts
