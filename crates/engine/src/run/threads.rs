@@ -218,6 +218,9 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
     let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
     let _ = seat.ready.send(Ok(()));
     let (t0, t0_unix_ns) = seat.go.recv().ok()?;
+    // Nothing happens before t0: a request that did would have no time of its own, and a run that was over by
+    // then would have no interval to be counted in.
+    thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let settings = Settings {
         drain_ns: seat.plan.drain_ns,
         may_spin: is_open && has_core,
