@@ -1,0 +1,91 @@
+//! Connection policies, by the number of connections that the server accepted.
+
+use std::time::Duration;
+
+use loadlens_origin::Config;
+use serde_json::{json, Value};
+
+use crate::harness::{check_manners, closed, origin, plan, run, settled, shared, stream};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Runs `workload` on `/` under a connection policy; connections that the engine says it opened, and the
+/// server's books.
+fn connections_of(
+    workload: Value,
+    connection: Value,
+    threads: u32,
+) -> (u64, loadlens_origin::Books) {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/");
+    stream["workload"] = workload;
+    stream["connection"] = connection;
+    let mut plan = plan(vec![stream]);
+    plan["threads"] = json!(threads);
+
+    let done = run(&plan, LIMIT);
+    let books = settled(&origin);
+
+    check_manners(&books);
+    done.only().check_law();
+    assert_eq!(books.received, done.only().requests("issued"));
+    assert_eq!(books.answered, done.only().requests("ok"));
+    (done.only().connections("opened"), books)
+}
+
+#[test]
+fn kept_connections_are_one_for_each_user() {
+    for threads in [1, 2] {
+        let (opened, books) =
+            connections_of(closed(8, 800), json!({"reuse": {"kind": "keep"}}), threads);
+
+        assert_eq!((opened, books.connections.accepted), (8, 8));
+        assert_eq!(books.received, 800);
+    }
+}
+
+#[test]
+fn new_connections_are_one_for_each_request() {
+    let (opened, books) = connections_of(closed(4, 200), json!({"reuse": {"kind": "new"}}), 1);
+
+    assert_eq!((opened, books.connections.accepted), (200, 200));
+    assert_eq!(books.path("/").connections, 200);
+}
+
+#[test]
+fn a_connection_for_ten_requests_is_used_for_exactly_ten() {
+    let workload = json!({"kind": "closed", "users": 2, "iterations": 50});
+    let (opened, books) = connections_of(
+        workload,
+        json!({"reuse": {"kind": "requests", "requests": 10}}),
+        1,
+    );
+
+    assert_eq!((opened, books.connections.accepted), (10, 10));
+    assert_eq!(books.received, 100);
+}
+
+#[test]
+fn users_of_a_pool_share_its_connections() {
+    let connection = json!({"reuse": {"kind": "keep"}, "pool": 3});
+    let (opened, books) = connections_of(closed(12, 300), connection, 1);
+
+    assert_eq!((opened, books.connections.accepted), (3, 3));
+    assert_eq!(books.received, 300);
+}
+
+#[test]
+fn a_limit_that_the_server_announces_costs_connections_and_no_request() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/bad/limit_3_said");
+    stream["workload"] = json!({"kind": "closed", "users": 2, "iterations": 30});
+
+    let done = run(&plan(vec![stream]), LIMIT);
+    let books = settled(&origin);
+
+    assert_eq!(done.only().requests("ok"), 60);
+    assert_eq!(books.connections.accepted, 20); // 30 requests in threes, twice
+    assert_eq!(done.only().connections("closed_by_server"), 20);
+}

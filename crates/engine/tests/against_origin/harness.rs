@@ -1,0 +1,251 @@
+//! Plans, runs, and the places in a result.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use loadlens_origin::{Books, Config, Origin};
+use serde_json::{json, Value};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A thread that sleeps and wakes while a test judges times: how late it wakes is how late this machine lets
+/// anybody be, and what a figure may be off without anyone's fault.
+pub struct Witness {
+    thread: JoinHandle<Vec<f64>>,
+    ends: Arc<AtomicBool>,
+}
+
+/// How late the witness woke, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Lateness {
+    pub p99_s: f64,
+    pub max_s: f64,
+}
+
+impl Witness {
+    pub fn begin() -> Witness {
+        let ends = Arc::new(AtomicBool::new(false));
+        let heard = ends.clone();
+        let thread = std::thread::spawn(move || {
+            let mut late = Vec::new();
+            while !heard.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                std::thread::sleep(Duration::from_millis(1));
+                late.push(began.elapsed().as_secs_f64() - 0.001);
+            }
+            late
+        });
+        Witness { thread, ends }
+    }
+
+    pub fn end(self) -> Lateness {
+        self.ends.store(true, Ordering::Relaxed);
+        let mut late = self.thread.join().expect("the witness lives");
+        late.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            late.get((late.len() as f64 * share) as usize)
+                .or(late.last())
+                .copied()
+                .unwrap_or(0.0)
+        };
+        Lateness {
+            p99_s: at(0.99),
+            max_s: at(1.0),
+        }
+    }
+}
+
+/// The machine for a test that judges times: nothing else runs.
+pub fn quiet() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machine for a test that only counts.
+pub fn shared() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn origin(config: Config) -> Origin {
+    Origin::start(config).expect("the origin starts")
+}
+
+/// A stream of GETs for `path`: two users, ten requests, one second of patience.
+pub fn stream(name: &str, port: u16, path: &str) -> Value {
+    json!({
+        "name": name,
+        "role": "load",
+        "target": {"host": "127.0.0.1", "port": port, "authority": format!("127.0.0.1:{port}")},
+        "scenarios": [{"name": "scenario", "weight": 1.0, "steps": [{"name": "step", "method": "GET", "path": path}]}],
+        "workload": closed(2, 10),
+        "timeout_ns": SECOND,
+    })
+}
+
+pub fn closed(users: u32, requests: u64) -> Value {
+    json!({"kind": "closed", "users": users, "requests": requests})
+}
+
+/// An open workload with room for everything.
+pub fn open(rate_per_s: f64, arrivals: &str) -> Value {
+    json!({
+        "kind": "open", "rate_per_s": rate_per_s, "arrivals": arrivals,
+        "max_in_flight": 2000, "overflow": "queue",
+    })
+}
+
+pub fn plan(streams: Vec<Value>) -> Value {
+    json!({"schema_version": 1, "seed": 1, "threads": 1, "streams": streams})
+}
+
+/// A finished run.
+pub struct Run {
+    pub result: Value,
+}
+
+/// Runs a plan to its end. A run that has not ended after `limit` fails the test.
+pub fn run(plan: &Value, limit: Duration) -> Run {
+    run_and(plan, limit, |_| {})
+}
+
+/// Runs a plan, does something while it runs, and waits for its end.
+pub fn run_and(
+    plan: &Value,
+    limit: Duration,
+    meanwhile: impl FnOnce(&loadlens_engine::run::Run),
+) -> Run {
+    let began = Instant::now();
+    let mut run = loadlens_engine::run::Run::new(&plan.to_string()).expect("the plan is good");
+    run.start().expect("the run starts");
+    meanwhile(&run);
+    let ended = run.wait(limit.saturating_sub(began.elapsed()));
+    let elapsed = began.elapsed();
+    assert!(ended, "still running after {elapsed:?}: {}", run.progress());
+    let result =
+        serde_json::from_str(&run.result().expect("it has ended")).expect("the result is JSON");
+    Run { result }
+}
+
+impl Run {
+    pub fn stream(&self, name: &str) -> Stream<'_> {
+        let all = self.result["streams"].as_array().expect("streams");
+        Stream(
+            all.iter()
+                .find(|stream| stream["name"] == name)
+                .expect("the stream"),
+        )
+    }
+
+    /// The one stream of the run.
+    pub fn only(&self) -> Stream<'_> {
+        Stream(&self.result["streams"][0])
+    }
+
+    pub fn streams(&self) -> impl Iterator<Item = Stream<'_>> {
+        self.result["streams"]
+            .as_array()
+            .expect("streams")
+            .iter()
+            .map(Stream)
+    }
+}
+
+/// One stream of a result.
+#[derive(Clone, Copy)]
+pub struct Stream<'a>(pub &'a Value);
+
+impl<'a> Stream<'a> {
+    pub fn requests(&self, name: &str) -> u64 {
+        self.0["requests"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no {name} in {}", self.0["requests"]))
+    }
+
+    pub fn connections(&self, name: &str) -> u64 {
+        self.0["connections"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no {name} in {}", self.0["connections"]))
+    }
+
+    /// Failures of one class.
+    pub fn errors(&self, class: &str) -> u64 {
+        self.0["errors"][class]["count"].as_u64().unwrap_or(0)
+    }
+
+    /// Every outcome that occurred, with its count.
+    pub fn outcomes(&self) -> Vec<(String, u64)> {
+        let judged = ["ok", "unexpected_status", "check_failed"]
+            .map(|name| (name.to_owned(), self.requests(name)));
+        let failed = self.0["errors"].as_object().expect("errors").iter();
+        let failed =
+            failed.map(|(class, error)| (class.clone(), error["count"].as_u64().expect("count")));
+        judged
+            .into_iter()
+            .chain(failed)
+            .filter(|outcome| outcome.1 > 0)
+            .collect()
+    }
+
+    /// A number of seconds, such as `("response_time_s", "p99")`, with its interval.
+    pub fn seconds(&self, distribution: &str, quantile: &str) -> Estimate {
+        let at = &self.0[distribution][quantile];
+        Estimate {
+            value: at["value"]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{distribution} {quantile} is {at}")),
+            low: at["low"].as_f64().unwrap_or(0.0),
+            high: at["high"].as_f64().unwrap_or(f64::INFINITY),
+        }
+    }
+
+    /// The law of counting, recomputed from the counts.
+    pub fn check_law(&self) {
+        let count = |name| self.requests(name);
+        let text = &self.0["law"];
+        assert_eq!(
+            count("due"),
+            count("issued") + count("dropped") + count("waiting"),
+            "{text}"
+        );
+        assert_eq!(
+            count("issued"),
+            count("answered") + count("failed") + count("in_flight"),
+            "{text}"
+        );
+        let judged = count("ok") + count("unexpected_status") + count("check_failed");
+        assert_eq!(count("answered"), judged, "{text}");
+        let failed: u64 = self.0["errors"]
+            .as_object()
+            .expect("errors")
+            .values()
+            .map(|error| error["count"].as_u64().expect("count"))
+            .sum();
+        assert_eq!(count("failed"), failed, "{}", self.0["errors"]);
+        assert_eq!(self.0["law_holds"], true, "{text}");
+    }
+}
+
+/// A figure with its interval, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// The books once the origin has read all that the engine sent.
+pub fn settled(origin: &Origin) -> Books {
+    origin
+        .books_when_idle(5 * SECOND)
+        .unwrap_or_else(|| panic!("connections stay open: {:?}", origin.books()))
+}
+
+/// No rule of HTTP was broken by what the engine sent.
+pub fn check_manners(books: &Books) {
+    assert_eq!(books.violations, 0, "{:#?}", books.violation_samples);
+    assert_eq!(books.pipelined, 0);
+}

@@ -1,0 +1,216 @@
+//! Every behaviour of the catalogue: the right outcome, in time, and in agreement with the server's books.
+
+use std::time::Duration;
+
+use loadlens_origin::bad::{self, Behaviour, Reuse};
+use loadlens_origin::{Books, Config, Origin};
+use serde_json::{json, Value};
+
+use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, MS};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Behaviours in one run, each a stream of its own.
+const TOGETHER: usize = 60;
+
+/// Failures in which the server may never have read the request: it was gone when the request came.
+const PERHAPS_UNREAD: [&str; 3] = ["reset", "closed_on_reuse", "closed_before_response"];
+
+fn path(behaviour: &Behaviour) -> String {
+    format!("/bad/{}", behaviour.name)
+}
+
+/// Few requests where each of them takes long.
+fn requests(behaviour: &Behaviour) -> u64 {
+    if behaviour.expected.contains(&"timeout") || behaviour.pause_ms > 0 {
+        4
+    } else {
+        24
+    }
+}
+
+fn stream_of(behaviour: &Behaviour, port: u16, requests: Option<u64>) -> Value {
+    let mut stream = stream(behaviour.name, port, &path(behaviour));
+    stream["scenarios"][0]["steps"][0]["method"] = json!(behaviour.method);
+    if behaviour.body_bytes > 0 {
+        let text = "y".repeat(behaviour.body_bytes);
+        stream["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": text});
+    }
+    stream["timeout_ns"] = json!(TIMEOUT.as_nanos() as u64);
+    stream["workload"] = json!({
+        "kind": "closed", "users": 2, "requests": requests,
+        "think": {"kind": "fixed", "ns": behaviour.pause_ms * MS},
+    });
+    stream
+}
+
+/// Behaviours in groups that run together, and a server for each group.
+fn groups() -> Vec<(Vec<&'static Behaviour>, Origin)> {
+    // What happens while nobody asks must not be late, so it is kept apart from those who keep the server busy.
+    let (paused, busy): (Vec<&Behaviour>, Vec<&Behaviour>) =
+        bad::all().partition(|one| one.pause_ms > 0);
+    let groups = busy.chunks(TOGETHER).map(<[_]>::to_vec).chain([paused]);
+    groups
+        .map(|group| (group, origin(Config::default())))
+        .collect()
+}
+
+/// What is wrong with the engine's account of one behaviour.
+fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books) -> Vec<String> {
+    let book = books.path(&path(behaviour));
+    let outcomes = stream.outcomes();
+    let mut faults = Vec::new();
+    let mut demand = |holds: bool, what: String| {
+        if !holds {
+            faults.push(format!(
+                "{}: {what}; outcomes {outcomes:?}; books {book:?}",
+                behaviour.name
+            ));
+        }
+    };
+    for (outcome, _) in &outcomes {
+        demand(
+            behaviour.expected.contains(&outcome.as_str()),
+            format!("{outcome} is not {:?}", behaviour.expected),
+        );
+    }
+    let issued = stream.requests("issued");
+    let unread: u64 = PERHAPS_UNREAD
+        .iter()
+        .map(|class| stream.errors(class))
+        .sum();
+    demand(
+        book.received <= issued && issued <= book.received + unread + stream.requests("in_flight"),
+        format!("{issued} were issued"),
+    );
+    if behaviour.expected == ["ok"] || behaviour.expected == ["unexpected_status"] {
+        let in_flight = stream.requests("in_flight");
+        let answered = stream.requests("answered");
+        demand(
+            answered <= book.answered && book.answered <= answered + in_flight,
+            format!("{answered} were counted as answered"),
+        );
+    }
+    demand(
+        book.violations == 0,
+        format!("broke a rule of HTTP: {:?}", books.violation_samples),
+    );
+    match behaviour.reuse {
+        Reuse::Kept => demand(
+            book.connections <= 2,
+            "connections were not kept".to_owned(),
+        ),
+        Reuse::Fresh => demand(
+            book.connections == book.received,
+            "a connection was used again".to_owned(),
+        ),
+        Reuse::Either => {}
+    }
+    faults
+}
+
+fn check(group: &[&Behaviour], done: &Run, books: &Books) -> Vec<String> {
+    let opened: u64 = done
+        .streams()
+        .map(|stream| stream.connections("opened"))
+        .sum();
+    let mut found = Vec::new();
+    if books.pipelined > 0 {
+        found.push(format!(
+            "{} requests came before the answer to the one before",
+            books.pipelined
+        ));
+    }
+    if opened != books.connections.accepted {
+        found.push(format!(
+            "{opened} connections opened, {} accepted",
+            books.connections.accepted
+        ));
+    }
+    for behaviour in group {
+        let stream = done.stream(behaviour.name);
+        stream.check_law();
+        found.extend(faults(behaviour, stream, books));
+    }
+    found
+}
+
+#[test]
+fn every_misbehaviour_is_recorded_as_what_it_is() {
+    let _machine = shared();
+    let mut found = Vec::new();
+
+    for (group, origin) in groups() {
+        let streams = group
+            .iter()
+            .map(|one| stream_of(one, origin.port, Some(requests(one))));
+        let done = run(&plan(streams.collect()), Duration::from_secs(12));
+        let books = settled(&origin);
+
+        found.extend(check(&group, &done, &books));
+        for behaviour in group {
+            let stream = done.stream(behaviour.name);
+            if stream.requests("due") != requests(behaviour) || stream.requests("in_flight") != 0 {
+                found.push(format!(
+                    "{}: not all requests were done: {}",
+                    behaviour.name, stream.0["requests"]
+                ));
+            }
+        }
+    }
+
+    assert!(
+        found.is_empty(),
+        "{} faults:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn a_run_ends_on_time_whatever_the_server_does() {
+    let _machine = shared();
+    let duration = Duration::from_millis(700);
+    let mut found = Vec::new();
+
+    for (group, origin) in groups() {
+        let streams = group.iter().map(|one| stream_of(one, origin.port, None));
+        let mut plan = plan(streams.collect());
+        plan["duration_ns"] = json!(duration.as_nanos() as u64);
+        let done = run(&plan, duration + TIMEOUT + Duration::from_secs(1));
+        let books = settled(&origin);
+
+        found.extend(check(&group, &done, &books));
+    }
+
+    assert!(
+        found.is_empty(),
+        "{} faults:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn each_request_of_a_single_user_has_the_outcome_that_its_position_demands() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let two = |name: &str| {
+        let mut stream = stream(name, origin.port, &format!("/bad/{name}"));
+        stream["workload"] = json!({"kind": "closed", "users": 1, "requests": 4});
+        stream["timeout_ns"] = json!(TIMEOUT.as_nanos() as u64);
+        stream
+    };
+
+    // An answer, then none: four requests are two pairs.
+    let done = run(
+        &plan(vec![two("stall_second"), two("close_first_answers_second")]),
+        Duration::from_secs(4),
+    );
+
+    let expected = |class: &str| vec![("ok".to_owned(), 2), (class.to_owned(), 2)];
+    assert_eq!(done.stream("stall_second").outcomes(), expected("timeout"));
+    assert_eq!(
+        done.stream("close_first_answers_second").outcomes(),
+        expected("closed_on_reuse")
+    );
+}
