@@ -14,7 +14,7 @@ from typing import Final
 from loadlens.define.keys_study import STUDY
 from loadlens.define.shape import Block, Many, Named, Schema, Shape
 from loadlens.define.values import SHARED_SCHEMAS
-from loadlens.model.study import METRICS, STATISTICS, TIMES
+from loadlens.model.study import EXTREMES, METRICS, STATISTICS, TIMES
 
 _INTRODUCTION: Final = """\
 # The study file
@@ -91,10 +91,11 @@ _METRICS: Final = f"""\
 
 Objectives and claims speak of {", ".join(f"`{metric}`" for metric in _PLAIN_METRICS)}, and of
 {", ".join(f"`{time}`" for time in TIMES)},
-with one of {", ".join(f"`.{name}`" for name in STATISTICS)}.
-`response_time` runs from due to done, `service_time` from sent to done, both at the client. `failed.share`
-counts all requests that did not end as expected, answered or not.
-
+with one of {", ".join(f"`.{name}`" for name in STATISTICS)};
+of the first two also with {", ".join(f"`.{name}`" for name in EXTREMES)}.
+`response_time` runs from due to done, `service_time` from sent to done, both at the client; `server_time` is
+what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers with
+an unexpected status.
 """
 
 

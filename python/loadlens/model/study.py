@@ -12,13 +12,16 @@ from typing import Any, Final, Literal
 from loadlens.model.topology import Entry, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Open, Scenario
 
-TIMES: Final = ("response_time", "service_time")
+TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "connect")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
-# What objectives and claims can speak of: the metrics that are estimated with an interval.
+EXTREMES: Final = ("stdev", "min", "max")  # of response_time and service_time only
+# What objectives and claims can speak of; `analyse` answers each of them.
 METRICS: Final = (
     *(f"{time}.{statistic}" for time in TIMES for statistic in STATISTICS),
+    *(f"{time}.{statistic}" for time in TIMES[:2] for statistic in EXTREMES),
     "throughput",
-    "failed.share",  # of the ended requests, those that did not end as expected
+    "failed.share",  # of the ended requests, those without a whole answer
+    "unexpected.share",  # of the answered requests, those with an unexpected status
 )
 
 
