@@ -1,0 +1,104 @@
+"""Write the generated reference pages again, or say which are stale (`--check`).
+
+docs/reference/study.md, study.schema.json   from the keys of the study file
+docs/reference/findings.md                   from the docstrings of the rules
+docs/reference/cli.md                        from the help texts
+docs/glossary.md                             from the words that reports use
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+DOCS = Path(__file__).parent.parent / "docs"
+NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
+
+FINDINGS_HEAD = """# Findings
+
+A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a finding, with
+what rules it out, or with what was missing to look. Grades: **confirmed** (the knob was changed and the predicted
+change was seen), **strong** (every signal passes with its interval, every rival was looked at and excluded),
+**probable** (every signal passes; a rival could not be excluded), **suspected** (a necessary signal is missing).
+"""
+
+
+def findings_page() -> str:
+    """Every rule with the page that its docstring is."""
+    from loadlens import findings
+
+    parts = [NOTE.format(source="python/loadlens/findings/NAME.py"), FINDINGS_HEAD]
+    for rule in (*findings.RULES.values(), findings.healthy.assess_after):
+        module = importlib.import_module(rule.__module__)
+        parts.append(f"\n## {module.ID}\n\n{textwrap.dedent(module.__doc__ or '').strip()}\n")
+    return "".join(parts)
+
+
+def cli_page() -> str:
+    """Every verb with its arguments and options."""
+    import typer
+
+    from loadlens.cli import app
+
+    parts = [NOTE.format(source="python/loadlens/cli/VERB.py"), "# The command line\n"]
+    for name, verb in sorted(typer.main.get_command(app).commands.items()):  # type: ignore[attr-defined]
+        parts.append(f"\n## loadlens {name}\n\n{textwrap.dedent(verb.help or '').strip()}\n\n")
+        parts.append("| | |\n| --- | --- |\n")
+        for param in verb.params:
+            opts = ", ".join(f"`{opt}`" for opt in param.opts)
+            value = f" {param.metavar}" if param.metavar and param.param_type_name == "option" else ""
+            shown = opts if param.param_type_name == "option" else f"`{param.metavar or param.name.upper()}`"
+            parts.append(
+                f"| {shown}{value} | {(getattr(param, 'help', '') or '').replace('|', chr(92) + '|')} |\n"
+            )
+    return "".join(parts)
+
+
+def glossary_page() -> str:
+    """The words that reports use, each with its one meaning."""
+    from loadlens.looks import words
+
+    rows = "".join(f"- **{term.word}**: {term.meaning}.\n" for term in words.GLOSSARY)
+    return NOTE.format(source="python/loadlens/looks/words.py") + "# Glossary\n\n" + rows
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with what it should hold."""
+    from loadlens.define import reference
+
+    return {
+        DOCS / "reference" / "study.md": reference.page(),
+        DOCS / "reference" / "study.schema.json": json.dumps(reference.schema(), indent=2, ensure_ascii=False)
+        + "\n",
+        DOCS / "reference" / "findings.md": findings_page(),
+        DOCS / "reference" / "cli.md": cli_page(),
+        DOCS / "glossary.md": glossary_page(),
+    }
+
+
+def stale() -> list[str]:
+    """Names of the pages that are not what the code says."""
+    return [
+        str(path.relative_to(DOCS))
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> int:
+    """Write the pages, or with `--check` only compare."""
+    if "--check" in sys.argv[1:]:
+        old = stale()
+        print("\n".join(f"stale: docs/{name}; run `make docs`" for name in old))
+        return 1 if old else 0
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
