@@ -17,6 +17,7 @@ from typing import Literal
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 
 EN_DASH = "–"
+MINUS = "−"  # a hyphen beside an en dash is read as one
 OPEN = "open"
 
 ShownState = Literal["measured", "undecided", "not measured", "invalid"]
@@ -72,6 +73,7 @@ _FIXED = {
     "": Scale("", 1.0),
     "1": Scale("", 1.0),
 }
+_HUGE = 1e15  # nothing that we measure; digits beyond it would fill the line
 _COUNTED = frozenset({"requests", "connections", "users", "trials", "count"})
 
 
@@ -121,7 +123,7 @@ def _fitting(scales: tuple[Scale, ...], size: float | None, *, otherwise: Scale)
 def count(number: int | float) -> str:
     """A count in full up to 999,999, then `1.46 M`, `2.00 G`."""
     if abs(number) < 999_999.5:
-        return f"{number:,.0f}"
+        return f"{number:,.0f}".replace("-", MINUS)
     for name, factor in (("M", 1e6), ("G", 1e9), ("T", 1e12)):
         if abs(number) < 999.5 * factor:
             return f"{_places(number / factor, _place(number / factor, 3))} {name}"
@@ -193,6 +195,11 @@ def is_exact(figure: Estimate) -> bool:
     return "exact" in figure.method or (figure.low == figure.point == figure.high)
 
 
+def is_predicted(figure: Estimate) -> bool:
+    """Whether the figure is what a model says, not what was measured."""
+    return "predict" in figure.method
+
+
 def is_lower_bound(figure: Estimate) -> bool:
     """Whether all that is known is `more than`: a censored quantile, a rate that the generator limited."""
     return not is_exact(figure) and figure.high is None and figure.low == figure.point
@@ -261,14 +268,12 @@ def _place(number: float, digits: int) -> int:
     """Power of ten of the last of so many significant digits, after rounding (9.996 has 10.0's places)."""
     if number == 0 or not math.isfinite(number):
         return 0
-    exponent = math.floor(math.log10(abs(number)))
-    if round(abs(number), digits - 1 - exponent) >= 10 ** (exponent + 1):
-        exponent += 1
-    return exponent - digits + 1
+    return int(f"{number:.{digits - 1}e}".partition("e")[2]) - digits + 1
 
 
 def _places(number: float, place: int) -> str:
     """The number rounded at a power of ten, thousands separated, zeros kept up to that place."""
-    if place >= 0:
-        return f"{round(number, -place) + 0.0:,.0f}"
-    return f"{round(number, -place) + 0.0:,.{-place}f}"
+    if abs(number) >= _HUGE:
+        return f"{number:.2e}"
+    shown = f"{round(number, -place) + 0.0:,.{max(0, -place)}f}"
+    return shown.replace("-", MINUS)

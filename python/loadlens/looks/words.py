@@ -25,7 +25,8 @@ ASCII_BLOCKS = ".:-=+*#@"
 
 STATE_WORDS: Mapping[State, str] = {"ok": "ok", "caution": "caution", "bad": "bad", "unknown": "not known"}
 GLYPH_LEGEND = (
-    "● holds · ▲ with a caveat · ■ does not hold · ○ not known · △ predicted, not judged · ▨ not run"
+    "● holds · ▲ with a caveat · ■ does not hold · ○ not known · △ predicted · ▨ not run · "
+    "dashed edge: not judged"
 )
 
 GRADE_MEANINGS: Mapping[Grade, str] = {
@@ -206,5 +207,6 @@ def grade_counts(grades: Iterable[Grade], ruled_out: int, not_assessed: int) -> 
 
 
 def metric(name: str) -> str:
-    """A metric in words; one that has none here keeps its name."""
-    return METRICS.get(name, name.replace("_", " "))
+    """A metric in words, with what stands behind it such as ` (server)`; one without words keeps its name."""
+    known, space, rest = name.partition(" ")
+    return f"{METRICS.get(known, known.replace('_', ' '))}{space}{rest}"

@@ -46,6 +46,7 @@ class PublishedView:
     metric: str
     told: str
     measured: CellView
+    note: str  # what the cells do not say already
     ratio: CellView
     state: State
 
@@ -66,7 +67,7 @@ def figure_cell(figure: Figure, on: Scale | None = None, *, with_unit: bool = Fa
 def table_view(table: Table) -> TableView:
     """A table of the report with one unit a column."""
     scales = [_column_scale(column, [row[i] for row in table.rows]) for i, column in enumerate(table.columns)]
-    heads = tuple(_head(column.title, on) for column, on in zip(table.columns, scales, strict=True))
+    heads = tuple(head(column.title, on) for column, on in zip(table.columns, scales, strict=True))
     rows = tuple(tuple(_cell(value, on) for value, on in zip(row, scales, strict=True)) for row in table.rows)
     return TableView(heads, tuple(column.align for column in table.columns), rows, table.note)
 
@@ -88,7 +89,7 @@ def trials_view(detail: CaseDetail) -> TableView:
         glyph = words.GLYPHS["ok" if used else "bad"]
         named = (CellView(trial.name), CellView(f"{glyph} {trial.status}"), CellView(str(trial.position)))
         rows.append((*named, *figures, *((CellView(trial.note or "none"),) if has_notes else ())))
-    heads = [_head(column.title, on) for column, on in zip(detail.trial_columns, scales, strict=True)]
+    heads = [head(column.title, on) for column, on in zip(detail.trial_columns, scales, strict=True)]
     aligns = ["left", "left", "right", *(column.align for column in detail.trial_columns)]
     return TableView(
         ("trial", "status", "position", *heads, *(["note"] if has_notes else [])),
@@ -103,8 +104,10 @@ def _struck(figure: Figure, on: Scale) -> CellView:
     return CellView(view.text, view.second, view.look or "invalid")
 
 
-def _head(title: str, on: Scale) -> str:
-    return title if not on.name or title.endswith(on.name) else f"{title}, {on.name}"
+def head(title: str, on: Scale) -> str:
+    """A title with its unit, unless the title says it already."""
+    is_said = title == on.name or (on.name == "/s" and title.endswith("/s"))
+    return title if is_said or not on.name else f"{title}, {on.name}"
 
 
 def _column_scale(column: Column, values: Sequence[Cell]) -> Scale:
@@ -150,11 +153,14 @@ def published_view(row: PublishedRow) -> PublishedView:
     if row.ratio is not None:
         ratio = CellView(numbers.value(row.ratio, Scale("", 1.0)))
     told = f"{numbers.value(row.published * _base(row.unit), on)} {on.name}".rstrip()
+    measured = figure_cell(row.measured, on, with_unit=True)
+    note = row.note.removeprefix(measured.second).lstrip("; ") if measured.look else row.note
     return PublishedView(
         row,
         words.metric(row.metric),
         told,
-        figure_cell(row.measured, on, with_unit=True),
+        measured,
+        note,
         ratio,
         states.get(row.shape, "unknown"),
     )

@@ -30,7 +30,7 @@ def estimate(
         (1_460_000, "1.46 M"),
         (999_600_000, "1.00 G"),
         (2_500_000_000, "2.50 G"),
-        (-12_000, "-12,000"),
+        (-12_000, "−12,000"),
     ],
 )
 def test_counts_stand_in_full_up_to_999_999(number: int, text: str):
@@ -175,7 +175,7 @@ def test_durations_read_as_people_say_them(seconds: float, text: str):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(9.996, "10.0"), (0.09996, "0.100"), (999.7, "1,000"), (0.0004567, "0.000457"), (-2.3456, "-2.35")],
+    [(9.996, "10.0"), (0.09996, "0.100"), (999.7, "1,000"), (0.0004567, "0.000457"), (-2.3456, "−2.35")],
 )
 def test_rounding_up_to_the_next_power_keeps_three_digits(number: float, text: str):
     assert numbers.value(number, numbers.Scale("", 1.0)) == text

@@ -63,6 +63,10 @@ def count(number: int, unit: str = "requests") -> Estimate:
     return Estimate("count", unit, number, number, number, 1, number, "exact count")
 
 
+def predicted(figure: Figure) -> Figure:
+    return replace(figure, method="predicted by the model") if isinstance(figure, Estimate) else figure
+
+
 def share(point: float, trials: int = 3) -> Estimate:
     return Estimate(
         "failed.share", "share", point, point * 0.7, point * 1.4, trials, 5490, "cluster by interval"
@@ -96,7 +100,8 @@ def matrix() -> Matrix:
     cells["2", "15"] = cell(2, 15, state="bad", word="invalid")
     cells["2", "20"] = MatrixCell("workers=2,users=20", {}, "unknown", "not run")
     for users in columns:
-        cells["4", users] = cell(4, int(users), state="unknown", word="not judged: 2 cores", judged=False)
+        shown = cell(4, int(users), state="unknown", word="not judged: 2 cores", judged=False)
+        cells["4", users] = replace(shown, figures={k: predicted(f) for k, f in shown.figures.items()})
     return Matrix(
         experiment="alone",
         title="register alone",

@@ -26,7 +26,7 @@ CHARACTER_PX = 6.2  # mean width of a character of axis type
 REST = "the rest"
 WIDE_PX = 520  # from this picture width on names stand at full length and small multiples three a row
 LEFT_PX = 56  # a vertical axis with its labels
-_SYMBOLS = frozenset("–×·≥≤±")
+_SYMBOLS = frozenset("–−×·≥≤±")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from loadlens.render.cells import (
     PublishedView,
     accounting_view,
     figure_cell,
+    head,
     metric_scale,
     published_view,
 )
@@ -114,6 +115,7 @@ class CaseCell:
     word: str
     state: str
     judged: bool
+    is_predicted: bool
     is_knee: bool
     name: str  # for a screen reader
 
@@ -343,10 +345,7 @@ def _matrix(matrix: Matrix, number: int, report: Report) -> MatrixView:
         (row, tuple(_case_cell(matrix, row, column, scales, steps, detailed) for column in matrix.columns))
         for row in matrix.rows
     )
-    heads = tuple(
-        f"{label}, {on.name}" if on.name and on.name not in label else label
-        for (_, label, _), on in zip(matrix.metrics, scales, strict=True)
-    )
+    heads = tuple(head(label, on) for (_, label, _), on in zip(matrix.metrics, scales, strict=True))
     printed = {0} | {
         i for i, (key, _, _) in enumerate(matrix.metrics) if key.endswith(".p99") and "probe" not in key
     }
@@ -406,6 +405,7 @@ def _case_cell(
         word=cell.word or ("invalid" if cell.state == "bad" else "not run" if not cell.figures else ""),
         state=cell.state,
         judged=cell.judged,
+        is_predicted=any(isinstance(f, Estimate) and numbers.is_predicted(f) for f in cell.figures.values()),
         is_knee=matrix.knee_after.get(row) == column,
         name=f"{matrix.row_factor}={row} {matrix.column_factor}={column}".strip(" ="),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.looks import numbers, words
+from loadlens.model.finding import Estimate
 from loadlens.model.report import (
     AccountingRow,
     CaseDetail,
@@ -20,6 +21,7 @@ from loadlens.render.cells import (
     TableView,
     accounting_view,
     figure_cell,
+    head,
     metric_scale,
     published_view,
     table_view,
@@ -105,7 +107,9 @@ def figures(rows: Sequence[PublishedRow]) -> list[str]:
     for row in rows:
         view = published_view(row)
         told = f"~~{cell(view.told)}~~" if row.shape == "impossible" else cell(view.told)
-        shape = f"{words.GLYPHS[view.state]} {cell(row.shape)}{': ' + escaped(row.note) if row.note else ''}"
+        shape = (
+            f"{words.GLYPHS[view.state]} {cell(row.shape)}{': ' + escaped(view.note) if view.note else ''}"
+        )
         names = [cell(row.case), cell(row.step or "all"), cell(view.metric)]
         drawn.append([*names, told, _both(view.measured), _both(view.ratio), shape])
     heads = ["case", "step", "metric", "published", "measured (95 %)", "ratio", "shape"]
@@ -133,7 +137,7 @@ def matrix(content: Matrix, *, whole: bool) -> list[str]:
     lines = [f"### {escaped(content.title)}", ""]
     for number, (key, label, unit) in enumerate(content.metrics):
         on = metric_scale(content, key, unit)
-        head = f"{label}, {on.name}" if on.name and on.name not in label else label
+        title = head(label, on)
         rows = [
             [
                 _level(content.row_factor, row),
@@ -147,9 +151,9 @@ def matrix(content: Matrix, *, whole: bool) -> list[str]:
         ]
         drawn = table(heads, ["left", *("right" for _ in content.columns)], rows)
         if number < _SHOWN_METRICS:
-            lines += [f"**{escaped(head)}** (95 % interval)", "", *drawn]
+            lines += [f"**{escaped(title)}** (95 % interval)", "", *drawn]
         elif whole:
-            lines += folded(head, drawn)
+            lines += folded(title, drawn)
     knees = [
         f"{_level(content.row_factor, row)}: {escaped(column)}" for row, column in content.knee_after.items()
     ]
@@ -172,5 +176,6 @@ def _case(content: Matrix, row: str, column: str, key: str, unit: str) -> str:
         return "not measured"
     value = _both(figure_cell(figure_, metric_scale(content, key, unit)))
     if not found.judged:
-        return f"△ {value}"
+        is_predicted = isinstance(figure_, Estimate) and numbers.is_predicted(figure_)
+        return f"{'△' if is_predicted else '○ not judged:'} {value}"
     return f"{value} {words.GLYPHS[found.state]} {escaped(found.word)}" if found.word else value

@@ -1,0 +1,68 @@
+"""`report` and `show` need the record and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from loadlens import analyse
+from loadlens.cli import app, report
+from loadlens.errors import RecordError
+from tests import records
+from tests.unit.render import sample_report
+from tests.unit.test_store import begin, write_trial
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record in a folder where nothing else is; what its analysis finds is not the matter here."""
+    monkeypatch.setattr(
+        analyse, "report", lambda record: replace(sample_report.one(), study=record.study["name"])
+    )
+    made = tmp_path / "made"
+    with begin(made) as writer:
+        for planned in records.trials(records.study()):
+            write_trial(writer, planned)
+    moved = tmp_path / "elsewhere" / "run"
+    moved.parent.mkdir()
+    shutil.move(made, moved)
+    return moved
+
+
+def test_a_report_is_made_from_a_record_that_was_moved(run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(run.parent)
+
+    done = CliRunner().invoke(app, ["report", "run"])
+
+    assert done.exit_code == 0, done.output
+    assert done.output.split() == ["run/report.html", "run/report.md"]
+    assert (run / "report.html").read_text().startswith("<!doctype html>")
+    pictures = {path.name for path in (run / "charts").glob("*.svg")}
+    assert pictures == {"chart-quantiles.svg", "chart-heat.svg", "chart-demand.svg"}
+
+
+def test_making_a_report_again_changes_nothing(run: Path):
+    report.write_report(run)
+    first = {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    report.write_report(run)
+
+    assert {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()} == first
+
+
+def test_show_prints_the_question_and_the_verdicts(run: Path):
+    done = CliRunner().invoke(app, ["show", str(run)])
+
+    assert done.exit_code == 0, done.output
+    assert sample_report.one().question in done.output
+    assert "● books balance" in done.output
+
+
+def test_what_is_no_record_is_refused_by_name(tmp_path: Path):
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+
+    assert isinstance(done.exception, RecordError)
