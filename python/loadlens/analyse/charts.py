@@ -15,6 +15,7 @@ from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.findings.curves import Capacity
+from loadlens.findings.evidence import users
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.report import Chart, PublishedSection
@@ -151,17 +152,17 @@ def _fit(
     assert top is not None
     if saturation.knee is not None:
         datasets["knee"].append(
-            {"series": name, "users": saturation.knee, "label": f"knee {saturation.knee:.2g} users"}
+            {"series": name, "users": saturation.knee, "label": f"knee {users(saturation.knee)}"}
         )
     rate = numbers.with_unit(saturation.capacity, "1/s")
     datasets["plateau"].append(
         {"series": name, "users": top.plan.load, "x": saturation.capacity, "label": f"plateau {rate}"}
     )
     points = [(row["users"], row["x"]) for row in datasets["steps"] if row["series"] == name]
-    users = np.array([float(str(u)) for u, _ in points])
-    hinge = fit_hinge(users, np.array([float(str(x)) for _, x in points]))
+    loads = np.array([float(str(u)) for u, _ in points])
+    hinge = fit_hinge(loads, np.array([float(str(x)) for _, x in points]))
     if isinstance(hinge, Hinge):
-        grid = np.geomspace(users.min(), users.max(), FIT_POINTS)
+        grid = np.geomspace(loads.min(), loads.max(), FIT_POINTS)
         for n, x in zip(grid, hinge.throughput(grid), strict=True):
             datasets["fit"].append(
                 {
@@ -183,7 +184,7 @@ def _load_headline(
         if known is None or known[1].saturation.verdict == "underdriven":
             continue
         saturation = known[1].saturation
-        knee = "" if saturation.knee is None else f" from {saturation.knee:.2g} users on"
+        knee = "" if saturation.knee is None else f" from {users(saturation.knee)} on"
         parts.append(f"{numbers.with_unit(saturation.capacity, '1/s')}{knee} ({_series(curve)})")
     if parts:
         return f"Throughput stops at {'; '.join(parts[:2])}" + (

@@ -10,7 +10,7 @@ from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import server_cores
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
-from loadlens.stats import demand, within
+from loadlens.stats import demand
 from loadlens.stats.interval import Floats, Insufficient, Interval
 
 IDLE_CORES = 0.02  # what services may use without any request, where they were not watched idle
@@ -29,16 +29,15 @@ def cpu_time(cases: Sequence[CaseMeasures], dearest: str) -> tuple[Figure, Figur
         missing = NotMeasured(metric, "the service's processes were not watched")
         return missing, missing
     busy = np.array([cpu.point for _, _, cpu in rows])
-    all_rates = np.array(
-        [[float(load.ok.sum() + load.not_ok.sum()) / load.grid.seconds] for _, load, _ in rows]
-    )
-    dear_rates = np.array([[_step_rate(load, dearest)] for _, load, _ in rows])
     samples = int(sum(float(load.ok.sum()) for _, load, _ in rows))
-    last = [(load, cpu) for trial, load, cpu in rows if trial in cases[-1].usable]
-    return (
-        _one_work(metric, busy, dear_rates, last, dearest, trials, samples),
-        _one_work(metric, busy, all_rates, last, None, trials, samples),
-    )
+    top = max((load.plan.load for _, load, _ in rows if load.ok.any()), default=None)
+    last = [(load, cpu) for _, load, cpu in rows if load.plan.load == top]
+
+    def of(step: str | None) -> Figure:
+        rates = np.array([[_rate(load, step)] for _, load, _ in rows])
+        return _one_work(metric, busy, rates, last, step, trials, samples)
+
+    return of(dearest), of(None)
 
 
 def _one_work(
@@ -57,10 +56,10 @@ def _one_work(
         return Estimate(metric, "s", one.point, one.low, one.high, trials, samples, one.method)
     ratios = []
     for load, cpu in last:
-        rate = load.throughput if step is None else _step_throughput(load, step)
-        if isinstance(rate, Interval) and rate.point > 0:
-            # Both come from the same window, so the count is exact for it.
-            exact = Interval(rate.point, rate.point, rate.point, rate.independent, rate.method)
+        rate = _rate(load, step)
+        if rate > 0:
+            # Busy time and completions are of the same window, so the rate is exact for it.
+            exact = Interval(rate, rate, rate, float(load.ok.sum()), "counted")
             ratios.append(demand.demand_with_background(cpu, exact, most_background=IDLE_CORES))
     known = [ratio for ratio in ratios if isinstance(ratio, Interval)]
     if not known:
@@ -73,11 +72,10 @@ def _one_work(
     return Estimate(metric, "s", point, min(lows), max(highs), trials, samples, method)
 
 
-def _step_rate(load: StreamMeasures, name: str) -> float:
+def _rate(load: StreamMeasures, name: str | None) -> float:
+    """Ended requests per second, of one step or of all; what did not succeed took CPU as well."""
+    ended = float((load.ok + load.not_ok).sum())
+    if not ended or name is None:
+        return load.rate_by_little * ended / max(1.0, float(load.ok.sum()))
     step = next(s for s in load.steps if s.plan.name == name)
-    return float(step.ok.sum() + step.not_ok.sum()) / load.grid.seconds
-
-
-def _step_throughput(load: StreamMeasures, name: str) -> Interval | Insufficient:
-    step = next(s for s in load.steps if s.plan.name == name)
-    return within.rate(step.ok + step.not_ok, load.grid.lengths_s)
+    return _rate(load, None) * float((step.ok + step.not_ok).sum()) / ended

@@ -351,7 +351,7 @@ def _knee_of(look: Look) -> str | None:
     if capacity.saturation.verdict == "underdriven":
         return None
     each = capacity.saturation.knee / len(look.processes)
-    text = f"From {each:.2g} users a process on they queue"
+    text = f"From {weigh.users(each)} a process on they queue"
     alone = capacity.alone_s or 0.0
     how = "alone" if capacity.alone_is_measured else "of CPU"
     return (

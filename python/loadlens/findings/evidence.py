@@ -162,6 +162,12 @@ def short(figure: Figure | None) -> str:
     return "not measured" if figure is None else numbers.show(figure).short
 
 
+def users(number: float) -> str:
+    """`1 user`, `1.7 users`: two digits, as the knee is known no better."""
+    text = f"{number:.2g}" if number < 100 else f"{number:.0f}"
+    return f"{text} user" if text == "1" else f"{text} users"
+
+
 def statement(text: str) -> str:
     """A statement of at most 90 characters; the end goes, never the number that stands first."""
     return text if len(text) <= STATEMENT_LENGTH else f"{text[: STATEMENT_LENGTH - 2].rstrip()}.."

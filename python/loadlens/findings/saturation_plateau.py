@@ -68,7 +68,7 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
             "load.beyond-knee",
             None if saturation.beyond_knee is None else saturation.beyond_knee >= BEYOND_KNEE,
             text=_beyond(capacity),
-            chip="" if saturation.knee is None else f"knee at {saturation.knee:.2g} users",
+            chip="" if saturation.knee is None else f"knee at {weigh.users(saturation.knee)}",
         ),
         _slope(curve, capacity),
     ]
@@ -149,7 +149,7 @@ def _statement(capacity: Capacity) -> str:
     rate = numbers.with_unit(saturation.capacity, "1/s")
     if saturation.knee is None:
         return f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones wait"
-    return f"Throughput stops at {rate} from {saturation.knee:.2g} users on; further users only wait"
+    return f"Throughput stops at {rate} from {weigh.users(saturation.knee)} on; further users only wait"
 
 
 def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
@@ -172,7 +172,7 @@ def _beyond(capacity: Capacity) -> str:
     kind = "" if capacity.alone_is_measured else "at least "
     return (
         f"the last level lies {saturation.beyond_knee:.1f} times beyond the knee of {kind}"
-        f"{saturation.knee:.2g} users (limit {BEYOND_KNEE})"
+        f"{weigh.users(saturation.knee)} (limit {BEYOND_KNEE})"
     )
 
 
@@ -180,7 +180,7 @@ def _advice(capacity: Capacity) -> str:
     saturation = capacity.saturation
     knee = saturation.knee if saturation.knee is not None else saturation.plateau_from
     rate = numbers.with_unit(saturation.capacity, "1/s")
-    return f"Keep at most {max(1, round(knee))} requests in flight and refuse the rest early: {rate} stays."
+    return f"Keep at most {max(1, round(knee))} in flight at once and refuse the rest early: {rate} stays."
 
 
 def _confirm(capacity: Capacity) -> str:

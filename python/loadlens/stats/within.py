@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 from scipy import stats as distributions
 
 from loadlens.stats.counts import IntervalCounts
@@ -95,7 +96,7 @@ def quantile(
     place = int(np.searchsorted(share, p - 1e-12))
     value = float(upper[place])
     spread = _exceedance_spread(counts, value, p)
-    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
+    half = float(special.stdtrit(spread.freedom, 0.5 + confidence / 2)) * spread.standard_error
     low_at = int(np.searchsorted(share, p - half)) if p - half > 0 else 0
     high_at = int(np.searchsorted(share, p + half)) if p + half < share[-1] else None
     return Interval(
@@ -194,7 +195,7 @@ def mean(
         freedom = counts.size - 1.0
     else:
         return Insufficient(f"{counts.size} intervals, needs {FEWEST_FOR_T}")
-    half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
+    half = float(special.stdtrit(freedom, 0.5 + confidence / 2)) * error
     independent = total if variance is None or error == 0 else min(total, variance / error**2)
     low = point - half
     if np.all(sums >= 0):  # a mean of what is never negative
@@ -225,7 +226,7 @@ def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interv
         high = float(distributions.chi2.ppf(1 - tail, 2 * events + 2)) / 2 / seconds
         return Interval(point, low, high, events, POISSON_METHOD, confidence)
     spread = long_run_spread(counts - point * lengths, seconds)
-    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * spread.standard_error
+    half = float(special.stdtrit(spread.freedom, 0.5 + confidence / 2)) * spread.standard_error
     half = max(half, 1 / seconds)
     return Interval(point, max(0.0, point - half), point + half, events, MEAN_METHOD, confidence)
 
@@ -261,7 +262,7 @@ def share(hits: Floats, totals: Floats, *, confidence: float = 0.95) -> Interval
         return Interval(point, low, high, n, "Clopper-Pearson", confidence)
     spread = long_run_spread(hits - point * totals, n)
     error = max(spread.standard_error, binomial)
-    half = float(distributions.t.ppf(0.5 + confidence / 2, spread.freedom)) * error
+    half = float(special.stdtrit(spread.freedom, 0.5 + confidence / 2)) * error
     return Interval(
         point,
         max(0.0, point - half),
