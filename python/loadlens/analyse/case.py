@@ -128,12 +128,7 @@ class CaseMeasures:
     def _mean(self, step: int | None, kind: str) -> Figure:
         steps = self._steps(step)
         found = [s.response_mean if kind == "response" else s.service_mean for s in steps]
-        figure = self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
-        timed_out = sum(load.timed_out for load in self.loads)
-        if timed_out and isinstance(figure, Estimate):
-            # They lasted at least the time-out, and are not among the successes: the mean is a lower bound.
-            return replace(figure, high=None, method=f"{figure.method}; {timed_out} timed out are not in it")
-        return figure
+        return self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
 
     def quantile(self, p: float, step: int | None = None, kind: str = "response") -> Figure:
         """A quantile of response or service time of one step, or of all."""
@@ -212,6 +207,12 @@ class CaseMeasures:
             return _estimate(metric, unit, known[0], 1, total)
         points = np.array([interval.point for interval in known])
         whole = combine(points)
+        bound = next(
+            (interval for interval in known if interval.high is None and interval.low == interval.point), None
+        )
+        if bound is not None and isinstance(whole, Interval):
+            method = f"{whole.method}; {bound.method} (one trial)"
+            return Estimate(metric, unit, whole.point, whole.point, None, len(known), total, method)
         if isinstance(whole, Insufficient):
             shown = " and ".join(numbers.with_unit(point, unit) for point in points)
             return Undecided(metric, unit, f"{whole.reason}; they gave {shown}")

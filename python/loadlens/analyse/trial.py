@@ -75,12 +75,12 @@ class StepMeasures:
     @property
     def response_mean(self) -> Interval | Insufficient:
         """Mean seconds from due to done."""
-        return within.mean(self.response_sum, self.ok, squares=self.response_squares)
+        return within.mean_time(self.response_sum, self.ok, self.response, squares=self.response_squares)
 
     @property
     def service_mean(self) -> Interval | Insufficient:
         """Mean seconds from sent to done."""
-        return within.mean(self.service_sum, self.ok, squares=self.service_squares)
+        return within.mean_time(self.service_sum, self.ok, self.service, squares=self.service_squares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

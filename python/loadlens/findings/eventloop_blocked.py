@@ -310,13 +310,20 @@ def _generator_rival(look: Look) -> Counter:
 
 
 def _statement(look: Look, grade: Grade) -> str:
-    rate = look.dear.rate
-    each = numbers.with_unit(rate.point / len(look.processes), "1/s") if isinstance(rate, Estimate) else ""
+    each = numbers.with_unit(_rate(look) / len(look.processes), "1/s")
     wait = numbers.with_unit(_mean_of(look.probe), "s")
     label = look.dear.label if len(look.dear.label) <= 24 else f"{look.dear.label[:22]}.."
     probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
     blocks = "may block" if grade is Grade.SUSPECTED else "blocks"
     return f"{label} {blocks} the event loop: {each} a process, {probe} takes {wait}"
+
+
+def _rate(look: Look) -> float:
+    """Expensive requests per second: their share of all, times the rate that edges do not cut."""
+    counted = {c.label: c.rate.point for c in look.step.classes if isinstance(c.rate, Estimate)}
+    total = sum(counted.values())
+    trials = look.step.throughput_trials
+    return sum(trials) / len(trials) * counted.get(look.dear.label, 0.0) / total if total else 0.0
 
 
 def _explanation(facts: Facts, look: Look) -> str:
@@ -380,6 +387,7 @@ def _predictions(facts: Facts, look: Look) -> tuple[Prediction, ...]:
     work, rate = look.curve.work, look.dear.rate
     if not isinstance(work, Estimate) or not isinstance(rate, Estimate):
         return ()
+    counted = rate.high is not None and rate.low is not None and rate.high - rate.low < rate.point
     cores = look.curve.cores_allotted
     if len(look.processes) >= cores:
         return ()
@@ -393,7 +401,9 @@ def _predictions(facts: Facts, look: Look) -> tuple[Prediction, ...]:
         work.samples,
         f"arithmetic: {cores:g} cores over the CPU time of one request",
     )
-    return (Prediction(f"most {look.dear.label}/s with the work in threads", rate, after),)
+    by_law = "in flight over mean response time (Little's law)"
+    before = rate if counted else replace(rate, point=_rate(look), low=None, high=None, method=by_law)
+    return (Prediction(f"most {look.dear.label}/s with the work in threads", before, after),)
 
 
 def _unknown(look: Look) -> tuple[str, ...]:
@@ -426,11 +436,12 @@ def _occupied(process: ProcessWatch) -> Interval:
     cpu = _known(process.cpu)
     if not isinstance(process.waiting, Estimate):
         return cpu
-    extra = process.waiting.point
+    # Counters of CPU and of waiting are read one after the other: together they may pass the clock.
+    extra = max(0.0, min(process.waiting.point, 1 - cpu.point))
     return Interval(
         cpu.point + extra,
         None if cpu.low is None else cpu.low + extra,
-        None if cpu.high is None else cpu.high + extra,
+        None if cpu.high is None else min(cpu.high + extra, max(1.0, cpu.point)),
         cpu.independent,
         cpu.method,
     )

@@ -138,6 +138,33 @@ class IntervalCounts:
             return lower, upper, np.cumsum(counts) / max(1, self.observed)
         return lower, upper, 1 - np.cumprod(1 - counts / at_risk)
 
+    def expected_of_censored(self) -> Floats:
+        """Return how long each cell of `censored_age` lasted in all, by what those took that lasted as long.
+
+        Returns:
+            Seconds, shape (censored cells,): the product-limit mean beyond each age. What nobody finished
+            counts at the highest age of all.
+        """
+        if self.observed == 0:
+            return np.full(self.censored_age.size, self.censored_age.max(initial=0.0))
+        _, upper, at_most = self.distribution()
+        steps = np.diff(np.concatenate([[0.0], at_most]))
+        oldest = float(self.censored_age.max(initial=0.0))
+        hidden = max(0.0, float(1 - at_most[-1]))
+        time_from = np.concatenate([np.cumsum((upper * steps)[::-1])[::-1], [0.0]])
+        place = np.searchsorted(upper, self.censored_age, side="right")
+        above = np.concatenate([[1.0], 1 - at_most])[place]
+        beyond = time_from[place] + hidden * np.maximum(oldest, self.censored_age)
+        lasted = np.divide(beyond, above, out=np.maximum(oldest, self.censored_age), where=above > 1e-12)
+        return np.asarray(lasted, dtype=np.float64)
+
+    @property
+    def hides_the_end(self) -> bool:
+        """Whether an unfinished observation is older than everything that finished."""
+        if self.censored == 0:
+            return False
+        return self.observed == 0 or float(self.distribution()[2][-1]) < 1 - 1e-12
+
     def select(self, keep: Sequence[int]) -> IntervalCounts:
         """Only the intervals numbered in `keep`, renumbered from 0 in that order."""
         new_number = np.full(self.intervals, -1, dtype=np.int64)

@@ -203,6 +203,44 @@ def mean(
     return Interval(point, low, point + half, independent, MEAN_METHOD, confidence)
 
 
+def mean_time(
+    sums: Floats, counts: Floats, times: IntervalCounts, *, squares: Floats, confidence: float = 0.95
+) -> Interval | Insufficient:
+    """Return the mean time of a trial, unfinished requests counted by what is known of them.
+
+    Args:
+        sums: Exact sum of the finished times in each interval, seconds, shape (intervals,).
+        counts: Finished requests of each interval, shape (intervals,).
+        times: The same times as counts, with the unfinished ones and their ages.
+        squares: Sum of squares of the finished times, shape (intervals,).
+        confidence: Of the interval.
+
+    Returns:
+        As `mean`; an unfinished request counts as long as those took on average that lasted as long as it.
+        When the oldest unfinished one is older than everything that finished, all that is known is a lower
+        bound: then `low` is the point and `high` is open.
+    """
+    if times.censored == 0:
+        return mean(sums, counts, squares=squares, confidence=confidence)
+    if counts.sum() < 1:
+        return Insufficient("nothing finished")
+    expected = times.expected_of_censored()
+    weights = times.censored_count.astype(np.float64)
+    late = np.bincount(times.censored_interval, weights=weights, minlength=times.intervals)
+    more = np.bincount(times.censored_interval, weights=weights * expected, minlength=times.intervals)
+    finished = float(counts.sum())
+    spread = max(0.0, float(squares.sum()) / finished - (float(sums.sum()) / finished) ** 2)
+    all_sums, all_counts = sums + more, counts + late
+    # The scatter of the finished stands for that of all: the unfinished have no times of their own.
+    total = float(all_counts.sum())
+    point = float(all_sums.sum()) / total
+    found = mean(all_sums, all_counts, squares=all_counts * (spread + point**2), confidence=confidence)
+    if isinstance(found, Interval) and times.hides_the_end:
+        method = f"lower bound: {times.censored} of {total:.0f} requests had not finished"
+        return Interval(found.point, found.point, None, 0.0, method, confidence)
+    return found
+
+
 def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
     """Return events per second from the counts of intervals.
 

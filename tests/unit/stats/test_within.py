@@ -20,6 +20,7 @@ from loadlens.stats.within import (
     is_firm,
     is_on_a_boundary,
     mean,
+    mean_time,
     quantile,
     quantile_by_ranks,
     rate,
@@ -173,6 +174,32 @@ def test_mean_intervals_cover_the_truth_of_a_queue_at_80_percent() -> None:
         found = interval(mean(sums, np.bincount(second, minlength=600).astype(float), squares=squares))
         hits += found.covers(truth)
     assert hits / 60 >= 0.85
+
+
+def test_the_mean_counts_unfinished_requests_by_those_that_lasted_as_long() -> None:
+    # Finished at 1, 3, 5 s, unfinished at 2 s: it lasts 4 s on average, as 3 and 5 did; mean 13 / 4 by hand
+    ones = np.ones(3, dtype=np.int64)
+    counts = IntervalCounts(
+        1, np.zeros(3, dtype=np.int64), np.array([1.0, 3.0, 5.0]), np.array([1.0, 3.0, 5.0]), ones,
+        np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64),
+    )  # fmt: skip
+
+    found = interval(mean_time(np.array([9.0]), np.array([3.0]), counts, squares=np.array([35.0])))
+
+    assert counts.expected_of_censored() == pytest.approx([4.0])
+    assert found.point == pytest.approx(13 / 4)
+
+
+def test_a_request_that_outlasts_all_others_leaves_only_a_lower_bound() -> None:
+    counts = counts_from_histograms(
+        1, [(0, np.array([10**9]), np.array([8]))], [(0, np.array([30 * 10**9]), np.array([2]))]
+    )
+
+    found = interval(mean_time(np.array([8.0]), np.array([8.0]), counts, squares=np.array([8.0])))
+
+    assert (found.low, found.high) == (found.point, None)
+    assert found.point == pytest.approx((8 * 1 + 2 * 30) / 10, rel=1e-3)
+    assert "2 of 10 requests had not finished" in found.method
 
 
 def test_the_interval_of_an_error_share_allows_for_bursts() -> None:
