@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
 from dataclasses import replace
@@ -18,6 +20,7 @@ from loadlens.testbed import KeeperLost, Testbed
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.keeper import Command, Keeper
 from tests.end_to_end.testbed_cases import (
+    ODD_SERVICE,
     PYTHON,
     bed_of,
     carriers,
@@ -251,6 +254,36 @@ def test_a_port_taken_twice_is_an_error_that_names_it(
         _hand_out_first(monkeypatch, [taken, taken])
         with pytest.raises(TestbedError, match=f"port {taken} of api was taken by another process"):
             bed_of(odd(), folder=tmp_path, marker=marker).start()
+
+
+def test_a_service_that_ends_because_its_port_was_taken_under_its_feet_starts_once_more(
+    tmp_path: Path, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[object] = []
+    held = tcp.Ports()
+    taken = held.take()
+    really_free = tcp.is_free
+    looked_at: list[int] = []
+
+    def free_at_the_first_look(port: int) -> bool:
+        looked_at.append(port)
+        return looked_at.count(taken) == 1 or really_free(port)
+
+    monkeypatch.setattr(tcp, "is_free", free_at_the_first_look)
+    _hand_out_first(monkeypatch, [taken])
+    with subprocess.Popen([sys.executable, "-S", ODD_SERVICE, str(taken), "status=404"]) as other:
+        with bed_of(
+            odd(), folder=tmp_path, marker=marker, on_event=lambda e: events.append(e["event"])
+        ) as bed:
+            while really_free(taken):
+                time.sleep(0.005)
+            bed.start()
+            port = bed.ports["api"][0]["http"]
+        other.kill()
+    held.release()
+
+    assert port != taken
+    assert events[:3] == ["service_started", "service_stopped", "port_taken"]
 
 
 def _hand_out_first(monkeypatch: pytest.MonkeyPatch, ports: list[int]) -> None:

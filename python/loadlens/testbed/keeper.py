@@ -77,7 +77,7 @@ class Keeper:
 
         Args:
             marker: The run's id; every process carries it as LOADLENS_RUN.
-            scratch: Removed by the keeper if the lab dies.
+            scratch: Removed at the end, also when the lab dies.
             secret_values: Masked in the output of every process.
         """
         self._marker = marker
@@ -89,6 +89,8 @@ class Keeper:
         self._lost: KeeperLost | None = None
         self._closed = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        # the interpreter may need these to start at all; nothing else of our environment goes to the keeper
+        libraries = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -98,7 +100,7 @@ class Keeper:
                 stderr=self._complaints,
                 cwd="/",
                 start_new_session=True,
-                env={keeper_process.RUN_VARIABLE: marker, keeper_process.KEEPER_VARIABLE: "1"},
+                env=libraries | {keeper_process.RUN_VARIABLE: marker, keeper_process.KEEPER_VARIABLE: "1"},
             )
         ours.settimeout(REPLY_WITHIN_S)
         self._door = ours

@@ -452,8 +452,8 @@ class Keeper:
         self._remove_scratch()
 
     def _remove_scratch(self) -> None:
-        if self._scratch is not None:
-            import shutil  # dear to import, and needed only here
+        if self._scratch is not None and os.path.exists(self._scratch):
+            import shutil  # dear to import; a lab that ends in order has removed the folder already
 
             shutil.rmtree(self._scratch, ignore_errors=True)
 

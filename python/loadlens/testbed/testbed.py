@@ -341,7 +341,8 @@ class Testbed:
         try:
             if keeper is not None:
                 leaks = self._end_services(keeper)
-                leaks += [_left_behind("the testbed", process) for process in keeper.close()]
+                leaks += [_left_behind("the testbed", process) for process in keeper.end(None)]
+                self._remove_scratch()  # while the keeper lives: should we be killed now, it goes on with it
         except TestbedError as error:
             leaks.append(error.message)  # the keeper was lost, and said what became of the services
         finally:
@@ -350,11 +351,14 @@ class Testbed:
             self._pids.clear()
             self._placement.remove()
             self._ports.release()
-            if self._own_scratch:
-                shutil.rmtree(self._around.scratch, ignore_errors=True)
+            self._remove_scratch()
         for words in leaks:
             self._tell({"event": "leak", "words": words})
         return tuple(leaks)
+
+    def _remove_scratch(self) -> None:
+        if self._own_scratch:
+            shutil.rmtree(self._around.scratch, ignore_errors=True)
 
     def _end_services(self, keeper: Keeper) -> list[str]:
         leaks: list[str] = []
