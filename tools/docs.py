@@ -19,10 +19,11 @@ NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
 
 FINDINGS_HEAD = """# Findings
 
-A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a finding, with
-what rules it out, or with what was missing to look. Grades: **confirmed** (the knob was changed and the predicted
-change was seen), **strong** (every signal passes with its interval, every rival was looked at and excluded),
-**probable** (every signal passes; a rival could not be excluded), **suspected** (a necessary signal is missing).
+A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a finding,
+with what rules it out, or with what was missing to look. Grades: **confirmed** (the knob was changed and the
+predicted change was seen), **strong** (every signal passes with its interval, every rival was looked at and
+excluded), **probable** (every signal passes; a rival could not be excluded), **suspected** (a necessary
+signal is missing).
 """
 
 

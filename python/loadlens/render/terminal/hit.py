@@ -289,7 +289,8 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
     threads = generator["threads"]
     of = f"{threads} thread{'s' if threads != 1 else ''}"
-    yield f"  generator  late {late} at p99{allowed}, busy {100 * generator['busy']:.0f} % of {of}"
+    busy = "not measured" if generator["busy"] is None else f"{100 * generator['busy']:.0f} %"
+    yield f"  generator  late {late} at p99{allowed}, busy {busy} of {of}"
 
 
 def _load_line(plan: Plan, result: Block) -> str:
