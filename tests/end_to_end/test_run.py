@@ -1,0 +1,205 @@
+"""A whole run with the real engine over a real service: books balance on both sides, verbs end as promised."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loadlens import engine, store
+from loadlens.model.trial import TrialStatus
+from loadlens.run.study import run_study
+from tests import tiny
+from tests.end_to_end import running
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
+    """Four trials of the tiny study, the service scraped."""
+    folder = tmp_path_factory.mktemp("run")
+    file = tiny.write_study(folder / "study", service="scrape: {get: /metrics}", duration="500ms")
+    path = run_study(tiny.planned(file), folder / "run", cache=folder / "cache")
+    return store.open_run(path)
+
+
+def test_every_trial_is_complete_and_adds_up(run: store.RunRecord) -> None:
+    assert [t.status for t in run.trials] == [TrialStatus.COMPLETE] * 4
+    assert [t.reasons for t in run.trials] == [()] * 4
+    running.assert_sound(run)
+
+
+def test_the_service_counted_what_the_generator_sent(run: store.RunRecord) -> None:
+    for trial in run.trials:
+        assert trial.engine is not None
+        books = trial.readings().filter(metric="requests_total").sort("time_ns")["value"]
+        issued = trial.engine["streams"][0]["requests"]["issued"]
+
+        scrapes_between = books.len() - 1
+        assert books[-1] - books[0] == issued + scrapes_between
+
+
+def test_the_load_begins_after_the_first_books_and_ends_before_the_last(run: store.RunRecord) -> None:
+    for trial in run.trials:
+        samples = trial.samples()
+        books = trial.readings().filter(metric="requests_total")["time_ns"]
+        assert books.min() < 0 <= samples["due_ns"].min()  # type: ignore[operator]
+        assert books.max() >= samples["done_ns"].max()  # type: ignore[operator]
+
+
+def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run: store.RunRecord) -> None:
+    labels = run.trials[0].readings().filter(metric="cpu_user_s")["labels"].unique().to_list()
+
+    services = {
+        text for text in ("web", "(generator)", "(keeper)", "(monitor)") if any(text in x for x in labels)
+    }
+
+    assert services == {"web", "(generator)", "(keeper)", "(monitor)"}
+
+
+def test_counters_and_histograms_count_what_the_samples_hold(run: store.RunRecord) -> None:
+    for trial in run.trials:
+        ok = trial.samples().filter(outcome=0).height
+        counted = sum(row["ok"] for row in trial.counters() if row["stream"] == "load")
+        in_histograms = sum(
+            int(part.counts.sum())
+            for part in trial.intervals()
+            if (part.stream, part.klass, part.kind) == ("load", "ok", "response")
+        )
+        assert ok == counted == in_histograms
+
+
+def test_the_record_reads_histograms_as_the_engine_does(run: store.RunRecord) -> None:
+    """Two decoders of one format, one of them the HdrHistogram crate."""
+    for trial in run.trials:
+        theirs = engine.read_intervals(trial.path / "intervals.hlog")
+        ours = trial.intervals()
+        assert len(ours) == len(theirs) > 0
+        for mine, (start_s, length_s, tag, values, counts) in zip(ours, theirs, strict=True):
+            assert (mine.start_s, mine.length_s) == (start_s, length_s)
+            assert f"{mine.stream}.{mine.step}.{mine.klass}.{mine.kind}" == tag
+            assert np.array_equal(mine.values, np.frombuffer(values, dtype="<u8"))
+            assert np.array_equal(mine.counts, np.frombuffer(counts, dtype="<u8"))
+
+
+def test_response_times_in_the_histograms_are_those_of_the_samples(run: store.RunRecord) -> None:
+    """Every value within a thousandth above its sample: 3 digits, upper end of the bucket."""
+    trial = run.trials[0]
+    samples = trial.samples().filter(outcome=0)
+    exact = np.sort((samples["done_ns"] - samples["due_ns"]).to_numpy())
+    parts = [p for p in trial.intervals() if (p.klass, p.kind) == ("ok", "response")]
+    kept = np.sort(np.concatenate([np.repeat(p.values, p.counts.astype(np.int64)) for p in parts])).astype(
+        np.int64
+    )
+
+    assert kept.shape == exact.shape
+    assert ((kept - exact) >= 0).all()
+    assert ((kept - exact) <= exact / 1000 + 1).all()
+
+
+def test_events_tell_the_life_of_a_trial_in_order(run: store.RunRecord) -> None:
+    names = [event["event"] for event in run.events()]
+
+    first = names[names.index("trial_started") : names.index("trial_sealed") + 1]
+
+    assert [n for n in first if n != "phase"] == [
+        "trial_started",
+        "service_started",
+        "service_ready",
+        "service_stopped",
+        "trial_sealed",
+    ]
+    assert names[0] == "created"
+    assert names[-1] == "ended"
+
+
+# --- the verb ----------------------------------------------------------------------------------------
+
+
+def loadlens(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own."""
+    home = [str(running.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    return subprocess.run(
+        [sys.executable, "-m", "loadlens", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(home), "LOADLENS_CACHE": str(cwd / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_the_verb_leaves_a_record_and_a_report_and_shows_one_line_a_trial(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
+
+    done = loadlens("run", file, cwd=tmp_path)
+
+    (record,) = (tmp_path / "runs").iterdir()
+    assert done.returncode == 0, done.stderr
+    assert record.name.startswith("tiny-")
+    assert (record / "report.html").stat().st_size > 10_000
+    assert (record / "report.md").read_text().startswith("# ")
+    assert "1/1 alone users=1 block=1 valid" in done.stderr
+    assert "does it run?" in done.stdout
+    assert str(record.name) in done.stdout
+
+
+def test_a_missed_objective_ends_with_99(tmp_path: Path) -> None:
+    objective = "objectives: [{metric: response_time.mean, step: look, below: 1ns}]"
+    file = tiny.write_study(tmp_path / "study", study=objective, trials=3, users="[1]")
+
+    assert loadlens("run", file, "-y", cwd=tmp_path).returncode == 99
+
+
+def test_a_fault_of_the_study_ends_with_2_and_writes_nothing(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study")
+    file.write_text(file.read_text().replace("duration", "duratoin"))
+
+    done = loadlens("run", file, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr
+    assert "study.yaml:" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_service_that_does_not_come_up_ends_with_3_and_its_last_words(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
+    (tmp_path / "study" / "server.py").write_text("raise SystemExit('no room at the inn')\n")
+
+    done = loadlens("run", file, "-y", cwd=tmp_path)
+
+    assert done.returncode == 3
+    assert "no room at the inn" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note").write_text("mine")
+
+    done = loadlens("run", file, "-y", "--out", tmp_path / "mine", cwd=tmp_path)
+
+    assert done.returncode == 5
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["note"]
+
+
+def test_resume_takes_up_the_last_run_of_the_study(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
+    first = loadlens("run", file, "-q", "-y", cwd=tmp_path)
+    (record,) = (tmp_path / "runs").iterdir()
+
+    again = loadlens("run", file, "--resume", "-y", cwd=tmp_path)
+    nothing = loadlens("run", file, "--resume", "-y", "--out", tmp_path / "none", cwd=tmp_path)
+
+    assert (first.returncode, first.stderr) == (0, "")
+    assert again.returncode == 0
+    assert "1 done before" in again.stderr
+    assert list((tmp_path / "runs").iterdir()) == [record]
+    assert nothing.returncode == 5
