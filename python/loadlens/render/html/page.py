@@ -38,7 +38,7 @@ def page(report: Report) -> str:
             report=report,
             view=sections.view(report),
             policy=_policy(script),
-            style=Markup(_style()),
+            style=Markup(_style(report.record_digest)),
             script=Markup(script),
         )
     )
@@ -53,7 +53,7 @@ def _policy(script: str) -> str:
     )
 
 
-def _style() -> str:
+def _style(digest: str) -> str:
     """Tokens of both themes, then the page's rules.
 
     The dark values stand twice, once for the reader's system and once for the toggle: a media query and a
@@ -65,8 +65,16 @@ def _style() -> str:
         f":root{{color-scheme:light;{light}{tokens.css_type()}}}"
         f"@media screen and (prefers-color-scheme:dark){{{by_system}}}"
         f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}"
-        f"{tokens.css_chart_rules('.picture svg')}{_file('page.css')}"
+        f"{tokens.css_chart_rules('.picture svg')}{_file('page.css')}{_foot(digest)}"
     )
+
+
+def _foot(digest: str) -> str:
+    """What stands at the foot of every sheet of paper: the record that the page is made from."""
+    safe = "".join(c for c in digest if c.isascii() and c.isalnum())[:16]
+    record = f'@bottom-left{{content:"record {safe}";font:8pt sans-serif}}' if safe else ""
+    pages = '@bottom-right{content:counter(page) " of " counter(pages);font:8pt sans-serif}'
+    return f"@media print{{@page{{{record}{pages}}}}}"
 
 
 @cache

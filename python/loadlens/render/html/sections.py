@@ -104,6 +104,7 @@ class MetricCell:
 
     cell: CellView
     step: int  # 1-7 of the ramp; 0: no shade
+    is_predicted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,6 @@ class CaseCell:
     word: str
     state: str
     judged: bool
-    is_predicted: bool
     is_knee: bool
     name: str  # for a screen reader
 
@@ -167,6 +167,7 @@ class View:
     matrices: tuple[MatrixView, ...]
     published: tuple[PublishedView, ...]
     charts: tuple[FigureView, ...]
+    published_charts: tuple[FigureView, ...]
     details: tuple[DetailView, ...]
     accounting: tuple[AccountingView, ...]
     balances: bool
@@ -198,7 +199,8 @@ def view(report: Report) -> View:
         folded_count=max(0, len(findings) - OPEN_FINDINGS),
         matrices=tuple(_matrix(matrix, i, report) for i, matrix in enumerate(report.matrices)),
         published=tuple(map(published_view, report.published.rows if report.published else ())),
-        charts=tuple(_figure(chart, chart.anchor, cited) for chart in report.charts),
+        charts=tuple(_figure(c, c.anchor, cited) for c in report.charts if not _is_beside(c, report)),
+        published_charts=tuple(_figure(c, c.anchor, cited) for c in report.charts if _is_beside(c, report)),
         details=_details(report, cited),
         accounting=tuple(map(accounting_view, report.accounting)),
         balances=all(row.state != "bad" for row in report.accounting),
@@ -209,6 +211,11 @@ def view(report: Report) -> View:
     )
 
 
+def _is_beside(chart: Chart, report: Report) -> bool:
+    """Whether the chart stands with the published figures."""
+    return chart.kind == "published" and report.published is not None
+
+
 def _ids(report: Report) -> set[str]:
     """Every target that a link may have on this page."""
     shown = {
@@ -216,7 +223,7 @@ def _ids(report: Report) -> set[str]:
         "cases": bool(report.matrices),
         "objectives": bool(report.objectives),
         "published": report.published is not None,
-        "charts": bool(report.charts),
+        "charts": any(not _is_beside(chart, report) for chart in report.charts),
         "details": bool(report.details),
         "accounting": bool(report.accounting),
         "environment": bool(report.environment or report.environment_differences),
@@ -398,14 +405,15 @@ def _case_cell(
         if unusable or figure is None:
             metrics.append(MetricCell(CellView("not measured", "", "not-measured"), 0))
         else:
-            metrics.append(MetricCell(figure_cell(figure, on), step.get(cell.case, 0) if cell.judged else 0))
+            predicted = isinstance(figure, Estimate) and numbers.is_predicted(figure)
+            shade = step.get(cell.case, 0) if cell.judged else 0
+            metrics.append(MetricCell(figure_cell(figure, on), shade, predicted))
     return CaseCell(
         href=href,
         metrics=() if unusable else tuple(metrics),
         word=cell.word or ("invalid" if cell.state == "bad" else "not run" if not cell.figures else ""),
         state=cell.state,
         judged=cell.judged,
-        is_predicted=any(isinstance(f, Estimate) and numbers.is_predicted(f) for f in cell.figures.values()),
         is_knee=matrix.knee_after.get(row) == column,
         name=f"{matrix.row_factor}={row} {matrix.column_factor}={column}".strip(" ="),
     )

@@ -79,9 +79,10 @@ def _lines(report: Report) -> Iterator[str]:
         for one in report.matrices:
             yield from matrix(one, whole=not _are_apart(report))
     yield from _published(report)
-    if report.charts:
+    others = [c for c in report.charts if c.kind != "published" or report.published is None]
+    if others:
         yield from ("## Charts", "")
-        for chart in report.charts:
+        for chart in others:
             yield from _chart(chart)
     if report.details:
         yield from ("## Per case", "")
@@ -162,6 +163,9 @@ def _published(report: Report) -> Iterator[str]:
     yield ""
     yield from claims(report.published.claims)
     yield from figures(report.published.rows)
+    for chart in report.charts:
+        if chart.kind == "published":
+            yield from _chart(chart)
 
 
 def _chart(chart: Chart) -> Iterator[str]:

@@ -177,5 +177,5 @@ def _case(content: Matrix, row: str, column: str, key: str, unit: str) -> str:
     value = _both(figure_cell(figure_, metric_scale(content, key, unit)))
     if not found.judged:
         is_predicted = isinstance(figure_, Estimate) and numbers.is_predicted(figure_)
-        return f"{'△' if is_predicted else '○ not judged:'} {value}"
+        return f"△ {value}" if is_predicted else f"{value}, not judged"
     return f"{value} {words.GLYPHS[found.state]} {escaped(found.word)}" if found.word else value
