@@ -94,8 +94,8 @@ Objectives and claims speak of {", ".join(f"`{metric}`" for metric in _PLAIN_MET
 with one of {", ".join(f"`.{name}`" for name in STATISTICS)};
 of the first two also with {", ".join(f"`.{name}`" for name in EXTREMES)}.
 `response_time` runs from due to done, `service_time` from sent to done, both at the client; `server_time`
-is what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers with
-an unexpected status.
+is what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers
+with an unexpected status.
 """
 
 
