@@ -1,0 +1,191 @@
+"""`loadlens hit` against the origin: what it counts is what the server's books say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benches.measuring import ROOT, Origin, origin
+
+pytestmark = pytest.mark.end_to_end
+
+LIMIT_S = 30
+
+
+def origin_program() -> Path:
+    """The release build that `make test` makes first."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "loadlens-origin"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Origin]:
+    if not origin_program().exists():
+        pytest.fail(f"{origin_program()} is not built: cargo build --release -p loadlens-origin")
+    with origin(origin_program(), cpu=0) as running:
+        yield running
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "loadlens", "hit", "--json", *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+
+def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
+    """Run a hit that must exit 0, and give its JSON."""
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}{path}"
+    done = subprocess.run(
+        command(url, *arguments), capture_output=True, text=True, timeout=LIMIT_S, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def settled_books(server: Origin) -> dict[str, Any]:
+    """The books once every connection is closed."""
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        books: dict[str, Any] = server.books()
+        if not books["open"] and not books["accept_queue"]:
+            return books
+        time.sleep(0.01)
+    raise AssertionError("connections stay open")
+
+
+def check_law(requests: dict[str, int]) -> None:
+    assert requests["due"] == requests["issued"] + requests["dropped"] + requests["waiting"]
+    assert requests["issued"] == requests["answered"] + requests["failed"] + requests["in_flight"]
+    judged = requests["ok"] + requests["unexpected_status"] + requests["check_failed"]
+    assert requests["answered"] == judged
+
+
+def test_as_many_requests_are_counted_as_the_server_received(server: Origin) -> None:
+    result = hit(server, "/", "-c", "8", "-n", "1000")
+    books = settled_books(server)
+
+    check_law(result["requests"])
+    assert result["requests"]["ok"] == books["received"] == books["answered"] == 1000
+    assert result["status"] == {"200": 1000}
+    assert books["connections"]["accepted"] == result["connections"]["opened"] == 8
+    assert books["violations"] == 0
+
+
+def test_after_a_timed_run_only_unfinished_requests_differ_from_the_books(server: Origin) -> None:
+    result = hit(server, "/", "-c", "20", "-d", "1s")
+    books = settled_books(server)
+
+    requests = result["requests"]
+    check_law(requests)
+    assert requests["failed"] == 0
+    assert requests["answered"] <= books["answered"] <= books["received"] <= requests["issued"]
+    assert requests["issued"] - requests["answered"] <= 20
+    assert books["violations"] == 0
+
+
+def test_a_rate_is_kept_and_every_due_request_sent(server: Origin) -> None:
+    result = hit(server, "/", "-r", "500", "-d", "2s")
+    books = settled_books(server)
+
+    check_law(result["requests"])
+    assert abs(result["requests"]["due"] - 1000) <= 1
+    assert result["requests"]["dropped"] == 0
+    assert books["received"] == result["requests"]["issued"]
+
+
+@pytest.mark.parametrize(("policy", "connections"), [("keep", 5), ("new", 100), ("10", 10)])
+def test_a_connection_policy_opens_the_connections_that_it_says(
+    server: Origin, policy: str, connections: int
+) -> None:
+    users = "1" if policy == "10" else "5"
+
+    result = hit(server, "/", "-c", users, "-n", "100", "--connection", policy)
+    books = settled_books(server)
+
+    assert result["connections"]["opened"] == books["connections"]["accepted"] == connections
+    assert books["received"] == 100
+
+
+def test_unexpected_statuses_are_answers_and_no_failures(server: Origin) -> None:
+    result = hit(server, "/status?codes=200:9,500:1", "-c", "1", "-n", "100")
+
+    assert result["status"] == {"200": 90, "500": 10}
+    assert result["requests"]["unexpected_status"] == 10
+    assert result["requests"]["failed"] == 0
+
+
+def test_failures_have_a_class_with_a_count_and_alone_exit_0(server: Origin) -> None:
+    result = hit(server, "/bad/reset_in_body", "-c", "2", "-n", "20")
+
+    assert result["requests"]["answered"] == 0
+    assert {name: error["count"] for name, error in result["errors"].items()} == {"reset": 20}
+
+
+def test_a_port_where_nobody_listens_gives_refusals() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        done = subprocess.run(
+            command(url, "-c", "2", "-n", "10"),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env=environment(),
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["errors"]["refused"]["count"] == 10
+
+
+def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_books(server: Origin) -> None:
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}/"
+    process = subprocess.Popen(
+        command(url, "-c", "10", "-d", "60s"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    until = time.monotonic() + 15
+    while not server.books()["received"] and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=LIMIT_S)
+
+    books = settled_books(server)
+    assert process.returncode == 130, err
+    requests = json.loads(out)["requests"]
+    check_law(requests)
+    assert requests["answered"] <= books["answered"] <= books["received"] <= requests["issued"]
+    assert books["violations"] == 0
+
+
+def test_a_killed_hit_leaves_no_connection_behind(server: Origin) -> None:
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}/"
+    process = subprocess.Popen(
+        command(url, "-c", "10", "-d", "60s"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    )
+    until = time.monotonic() + 15
+    while not server.books()["received"] and time.monotonic() < until:
+        time.sleep(0.02)
+    process.kill()
+    process.wait(timeout=10)
+
+    assert settled_books(server)["connections"]["accepted"] == 10
