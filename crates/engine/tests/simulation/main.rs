@@ -110,11 +110,17 @@ struct History {
 
 fn live(seed: u64) -> History {
     let mut random = Random::derived(seed, &[1]);
-    let plan: Plan = serde_json::from_value(draw_plan(&mut random)).unwrap();
+    let plan = draw_plan(&mut random);
+    let mischief = [0, 100, 500][random.below(3) as usize];
+    live_with(plan, World::new(seed, mischief), &mut random)
+}
+
+/// The history of one plan in one world.
+fn live_with(plan: Value, world: World, random: &mut Random) -> History {
+    let plan: Plan = serde_json::from_value(plan).unwrap();
     assert_eq!(plan.validate(), []);
     let program = Program::compile(&plan).unwrap();
-    let mischief = [0, 100, 500][random.below(3) as usize];
-    let world = Rc::new(RefCell::new(World::new(seed, mischief)));
+    let world = Rc::new(RefCell::new(world));
     let steps: Vec<usize> = program
         .streams
         .iter()
@@ -354,6 +360,28 @@ fn every_history_obeys_the_law_of_counting_and_ends_in_time() {
             .collect();
         assert_eq!(missing, ["resolve", "connect_failed", "tls", "own_memory"]);
     }
+}
+
+#[test]
+fn a_kept_connection_costs_hardly_more_than_a_send_and_a_receive() {
+    let plan = json!({
+        "schema_version": 1, "seed": 1, "duration_ns": 200 * MS,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 1000 * MS,
+            "target": {"host": "127.0.0.1", "port": 80, "authority": "sim"},
+            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": "/"}]}],
+            "workload": {"kind": "closed", "users": 100},
+        }],
+    });
+    let mut world = World::new(1, 0);
+    world.longest = 300_000; // a service that is faster than the generator
+    world.is_plain = true;
+
+    let history = live_with(plan, world, &mut Random::new(3));
+
+    let world = history.world.borrow();
+    let each = world.calls as f64 / world.answers as f64;
+    assert!(each <= 2.05, "{each} calls of the system for a request");
 }
 
 #[test]

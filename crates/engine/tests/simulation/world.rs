@@ -65,6 +65,12 @@ pub struct World {
     order: u64,
     /// Chances of misbehaviour in a thousand.
     pub mischief: u64,
+    /// The longest that a good answer takes.
+    pub longest: u64,
+    /// Whether every answer is the same, in one piece.
+    pub is_plain: bool,
+    /// Sends, receives and waits: one call of the system each.
+    pub calls: u64,
     pub answers: u64,
     /// Things that look like answers and came late to nobody's request.
     pub late_poison: u64,
@@ -89,6 +95,9 @@ impl World {
             coming: BTreeMap::new(),
             order: 0,
             mischief,
+            longest: 3_000_000,
+            is_plain: false,
+            calls: 0,
             answers: 0,
             late_poison: 0,
             requests: 0,
@@ -177,7 +186,7 @@ impl World {
     fn answer(&mut self, at: usize) {
         self.requests += 1;
         self.links[at].owes = true;
-        let delay = 1_000 + self.random.below(3_000_000);
+        let delay = 1_000 + self.random.below(self.longest);
         if !self.chance(self.mischief) {
             let answer = self.good_answer();
             self.give(at, delay, answer);
@@ -306,7 +315,7 @@ impl World {
 
     /// Sends bytes, in one piece or in several.
     fn put(&mut self, at: usize, mut delay: u64, mut bytes: Vec<u8>) {
-        if self.chance(200) {
+        if !self.is_plain && self.chance(200) {
             while bytes.len() > 1 && self.chance(700) {
                 let cut = 1 + self.random.below(bytes.len() as u64 - 1) as usize;
                 let rest = bytes.split_off(cut);
@@ -409,6 +418,7 @@ impl Net for Sim {
     fn send(&mut self, handle: usize, bytes: &[u8]) -> Io {
         let mut world = self.0.borrow_mut();
         world.now += 5_000;
+        world.calls += 1;
         let is_short = world.mischief > 0 && world.chance(30);
         let keep = if is_short {
             world.random.below(bytes.len() as u64 + 1) as usize
@@ -453,6 +463,7 @@ impl Net for Sim {
     fn receive(&mut self, handle: usize, buffer: &mut [u8]) -> Io {
         let mut world = self.0.borrow_mut();
         world.now += 800;
+        world.calls += 1;
         let link = world.link(handle);
         if link.is_reset {
             return Io::Broken(NetError {
@@ -485,6 +496,7 @@ impl Net for Sim {
         ready.clear();
         let mut world = self.0.borrow_mut();
         world.now += 500;
+        world.calls += 1;
         world.deliver();
         let until = world.now + timeout_ns;
         while !world

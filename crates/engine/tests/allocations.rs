@@ -1,0 +1,140 @@
+//! A worker allocates nothing for a request on a kept connection, once everything has its place.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::{plan, stream};
+use loadlens_engine::arrival::Part;
+use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
+use loadlens_engine::plan::Plan;
+use loadlens_engine::program::Program;
+use loadlens_engine::record::collector::{Collector, Live, ThreadEnds};
+use loadlens_engine::record::files::{Names, StreamNames};
+use loadlens_engine::record::grid::Grid;
+use loadlens_engine::record::interval::IntervalSet;
+use loadlens_engine::record::recorder::{Recorder, StreamProgress, SETS};
+use loadlens_engine::record::ring::ring;
+use loadlens_engine::transport::Epoll;
+use loadlens_engine::worker::lane::Lane;
+use loadlens_engine::worker::{Control, Settings, Worker, EVENTS};
+use loadlens_origin::{Config, Origin};
+use serde_json::json;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it is; counting touches a thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Allocations on this thread of a worker that does so many requests.
+fn allocations(origin: &Origin, requests: u64) -> u64 {
+    let workload = json!({"kind": "closed", "users": 100, "requests": requests});
+    let plan = plan(
+        vec![stream(origin.port, "/json", json!({"workload": workload}))],
+        json!({}),
+    );
+    let plan: Plan = serde_json::from_value(plan).unwrap();
+    let program = Program::compile(&plan).unwrap();
+    let sets = (0..SETS)
+        .map(|_| Box::new(IntervalSet::new(1, 1)))
+        .collect();
+    let (full_in, full) = ring(SETS);
+    let (empty, empty_out) = ring(SETS);
+    let progress: Arc<[StreamProgress]> = [StreamProgress::default()].into();
+    let grid = Grid {
+        warmup_end: 0,
+        end: u64::MAX,
+    };
+    let recorder = Recorder::new(&[1], grid, sets, (full_in, empty_out), None, progress);
+    let names = Names {
+        streams: vec![StreamNames {
+            name: "load".to_owned(),
+            steps: vec!["get".to_owned()],
+        }],
+    };
+    let ends = ThreadEnds {
+        full,
+        empty,
+        samples: None,
+        connections: None,
+    };
+    let mut collector = Collector::new(
+        names,
+        vec![ends],
+        None,
+        Arc::new(Mutex::new(Live::default())),
+    );
+    let address = ([127, 0, 0, 1], origin.port).into();
+    let lane = Lane::new(&plan, 0, &program.streams[0], vec![address], Part::WHOLE).unwrap();
+    let settings = Settings {
+        drain_ns: 0,
+        may_spin: false,
+        t0_unix_ns: 0,
+        store_bytes: 1 << 20,
+    };
+    let control = Arc::new(Control::new(u64::MAX, 1));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let sees_end = is_over.clone();
+
+    let collects = std::thread::spawn(move || {
+        while !sees_end.load(Ordering::Acquire) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            collector.collect();
+        }
+        collector.finish().step_classes[0]
+    });
+    let net = Epoll::new(EVENTS).unwrap();
+    let worker = Worker::new(
+        MonotonicClock::new(monotonic_ns()),
+        net,
+        vec![lane],
+        &[1],
+        recorder,
+        control,
+        settings,
+    );
+    let before = ALLOCATIONS.with(Cell::get);
+    worker.run();
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    is_over.store(true, Ordering::Release);
+
+    assert_eq!(collects.join().unwrap(), requests);
+    allocations
+}
+
+#[test]
+fn ten_times_the_requests_need_not_one_allocation_more() {
+    let origin = Origin::start(Config::default()).unwrap();
+
+    let few = allocations(&origin, 4_000);
+    let many = allocations(&origin, 40_000);
+
+    assert_eq!(few, many);
+}
