@@ -61,7 +61,7 @@ def report(record: RunSource) -> Report:
         schema_version=SCHEMA_VERSION,
         study=str(study["name"]),
         question=str(study["question"]),
-        answer=answer.answer(verdict, known.cases),
+        answer=answer.answer(verdict, known.cases, known.groups),
         badges=answer.badges(known.cases, known.facts, known.books, section, study),
         conditions=answer.conditions(study, environment, known.cases),
         findings=verdict.findings,

@@ -9,29 +9,68 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.source import Json
 from loadlens.findings import Verdict
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts, Gate
-from loadlens.model.finding import Estimate, Grade, Undecided
+from loadlens.model.finding import Estimate, Finding, Grade, Undecided
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 
 MOST_ANSWERS = 2
 GATE_STATES: Mapping[bool | None, State] = {True: "ok", False: "caution", None: "unknown"}
 
 
-def answer(verdict: Verdict, cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
+def answer(
+    verdict: Verdict, cases: Sequence[CaseMeasures], groups: Sequence[CurveCases] = ()
+) -> tuple[str, ...]:
     """One or two sentences with numbers: what the weightiest findings say; else the figures themselves."""
     causes = [f for f in verdict.findings if f.explained_by is None and f.grade >= Grade.PROBABLE]
     if causes:
         first = causes[0]
         found = [f"{first.statement}.", first.explanation]
+        found += _held_out(first, groups)
         found += [f"{finding.statement}." for finding in causes[1:MOST_ANSWERS]]
         return tuple(found)
     suspected = [f for f in verdict.findings if f.explained_by is None]
     if suspected:
         return (f"Suspected, not shown: {suspected[0].statement}.", _plain_figures(cases))
     return (_plain_figures(cases),)
+
+
+def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:
+    """What was measured where something was changed: the held-out curve beside the one of the finding."""
+    for base in groups:
+        if base.is_held_out or base.label not in finding.curves:
+            continue
+        for changed in groups:
+            more = {f: level for f, level in changed.levels.items() if base.levels.get(f) != level}
+            same = all(changed.levels.get(f) == level for f, level in base.levels.items())
+            if changed.is_held_out and changed.experiment == base.experiment and same and more:
+                sentence = _beside(base, changed, more)
+                if sentence:
+                    return [sentence]
+    return []
+
+
+def _beside(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) -> str | None:
+    """The probe, or else the load itself, at the highest level that both have."""
+    before = {case.reference.plan.load: case for case in base.cases if case.reference is not None}
+    for case in reversed(changed.cases):
+        if case.reference is None or case.reference.plan.load not in before:
+            continue
+        load = case.reference.plan.load
+        name = next(iter(case.probe_names), "")
+        now = case.probe_mean(name) if name else case.mean()
+        was = before[load].probe_mean(name) if name in before[load].probe_names else before[load].mean()
+        if isinstance(now, Estimate) and isinstance(was, Estimate):
+            levels = ", ".join(f"{factor}={level}" for factor, level in more.items())
+            what = name or "a request"
+            return (
+                f"Measured with {levels} at {load:g} users: {what} takes {numbers.show(now).with_interval} "
+                f"in place of {numbers.show(was).short}."
+            )
+    return None
 
 
 def _plain_figures(cases: Sequence[CaseMeasures]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats as distributions
 
@@ -16,6 +16,7 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
 
 RESERVED = ("experiment", "step", "metric", "side", "value", "unit", "note")
+FEWEST_TO_CONTRADICT = 3  # trials: fewer say nothing about the variation between runs
 AGREES_WITHIN = 0.30  # of a ratio; another machine, another version of everything
 TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
 
@@ -129,6 +130,9 @@ def _shape(pair: Pair, reference: Pair | None) -> tuple[str, float | None, str]:
         return "not judged", None, f"needs {pair.case.plan.get('needs_cores')} cores"
     if reference is None or reference is pair:
         return "reference", None, ""
+    for figure in (pair.measured, reference.measured):
+        if isinstance(figure, Estimate) and numbers.is_lower_bound(figure):
+            return "not measured", None, "only a lower bound is known"
     ours, theirs = multiple(pair.measured, reference.measured), pair.published / reference.published
     ratio = ours[0] / theirs
     low = ours[1] / theirs if ours[1] is not None else ratio
@@ -200,13 +204,17 @@ def _claim(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     judged = [case for case in cases if case.is_judged(cores)]
     match claim["kind"]:
         case "ratio":
-            return _ratio(claim, cases, cores)
+            row = _ratio(claim, cases, cores)
         case "rises":
-            return _rises(claim, judged)
+            row = _rises(claim, judged)
         case "order":
-            return _order(claim, judged)
+            row = _order(claim, judged)
         case _:
-            return _same(claim, judged)
+            row = _same(claim, judged)
+    if row.holds is False and isinstance(row.ours, Estimate) and row.ours.trials < FEWEST_TO_CONTRADICT:
+        note = "; ".join(part for part in (row.note, "one trial a case cannot contradict it") if part)
+        return replace(row, holds=None, note=note)
+    return row
 
 
 def _cases_where(claim: Json, cases: Sequence[CaseMeasures], more: Mapping[str, str]) -> list[CaseMeasures]:

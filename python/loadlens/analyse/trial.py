@@ -7,7 +7,7 @@ in the measured part; unfinished requests stand beside them as censored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as deman
 FAILED = ("failed",)  # no whole answer came
 PHASES = ("connect", "first_byte")
 LONG = 0.05  # of the measured part: the edges move a count by twice as much
+HUNG = 1.5  # times the longest that ended: an older request is no mere edge
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
 SHORTEST_SERIES = 20
 
@@ -236,7 +237,8 @@ def grid_of(counters: Sequence[Json]) -> Grid | None:
             lengths.append(length)
         places[key] = len(starts) - 1
     if len(starts) > 1 and lengths[-1] < 0.5 * longest:  # a short rest belongs to the interval before it
-        lengths[-2] += lengths.pop()
+        rest = lengths.pop()
+        lengths[-1] += rest
         starts.pop()
         places = {key: min(place, len(starts) - 1) for key, place in places.items()}
     return Grid(np.array(starts), np.array(lengths), places)
@@ -286,17 +288,37 @@ def _measure_stream(
     rows = [row for row in counters if row["stream"] == plan.name and row["phase"] == "measure"]
     own = [h for h in histograms if h.stream == plan.tag]
     names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
+    errors = _summed(rows, "failed")
+    steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
+    if not errors.get("timeout") and float(grid.starts_s[0]) > 0:
+        steps = [_without_the_edge(step, grid) for step in steps]
     return StreamMeasures(
         plan=plan,
         grid=grid,
-        steps=tuple(_measure_step(step, grid, rows, own) for step in plan.steps),
+        steps=tuple(steps),
         counts={name: sum(int(row.get(name, 0)) for row in rows) for name in names},
-        errors=_summed(rows, "failed"),
+        errors=errors,
         statuses=_summed(rows, "status"),
         in_flight=_in_flight(grid, rows),
         phases={kind: _counts(own, grid, kind, klass="") for kind in PHASES},
         engine=next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {}),
     )
+
+
+def _without_the_edge(step: StepMeasures, grid: Grid) -> StepMeasures:
+    """Requests in flight at the end left out where they are long: as many came in from the warm-up.
+
+    Counting what ended within the measured part is unbiased in a steady state, and with requests that take a
+    good part of it a few that are still under way would hide the mean. A request far older than any that
+    ended stays: it may never end.
+    """
+    if step.response.observed == 0 or step.response.censored == 0:
+        return step
+    longest = float(step.response.upper.max())
+    oldest = float(step.response.censored_age.max())
+    if longest < LONG * grid.seconds or oldest > HUNG * longest:
+        return step
+    return replace(step, response=step.response.finished(), service=step.service.finished())
 
 
 def _summed(rows: Sequence[Json], name: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ between two modes was never seen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -164,6 +164,11 @@ class IntervalCounts:
         if self.censored == 0:
             return False
         return self.observed == 0 or float(self.distribution()[2][-1]) < 1 - 1e-12
+
+    def finished(self) -> IntervalCounts:
+        """Only the finished observations."""
+        none = np.zeros(0, dtype=np.int64)
+        return replace(self, censored_interval=none, censored_age=np.zeros(0), censored_count=none)
 
     def select(self, keep: Sequence[int]) -> IntervalCounts:
         """Only the intervals numbered in `keep`, renumbered from 0 in that order."""

@@ -175,10 +175,27 @@ def test_held_out_cases_are_shown_but_no_rule_and_no_curve_uses_them() -> None:
     assert any(cell.word == "held out" for matrix in report.matrices for cell in matrix.cells.values())
 
 
+def test_a_held_out_change_stands_beside_what_it_changed() -> None:
+    def changed(load: services.Load, level: int) -> services.Trace:
+        return services.blocking_loop(load) if level == 1 else services.fair_threads(load, cores=4)
+
+    run = record(changed, users=(1, 20), processes=(1, 2), trials=1)
+    for case in run.study["cases"]:
+        case["held_out"] = case["levels"].pop("processes") == "2"
+        case["levels"] |= {"work": "threads"} if case["held_out"] else {}
+
+    answer = analyse.report(run).answer
+
+    assert answer[2].startswith("Measured with work=threads at 20 users: ping takes ")
+    assert "in place of 3.8" in answer[2]
+
+
 def test_cases_that_need_more_cores_are_not_judged() -> None:
     run = record(lambda load, _: services.blocking_loop(load), **SHORT)
+    run.study["cases"][0]["needs_cores"] = 4  # as many as there are
     run.study["cases"][1]["needs_cores"] = 8
 
+    assert cell(analyse.report(run), "", "1").judged
     shown = cell(analyse.report(run), "", "20")
 
     assert not shown.judged
@@ -248,3 +265,15 @@ def test_claims_about_shape_hold_or_not_with_our_figure() -> None:
     assert section is not None
     assert [claim.holds for claim in section.claims] == [True, True, False, False]
     assert point(section.claims[0].ours) == pytest.approx(3.93 / 0.867, rel=0.02)
+
+
+def test_one_trial_cannot_contradict_a_claim() -> None:
+    claim = {"kind": "ratio", "metric": "response_time.mean", "step": "order", "experiment": "rush",
+             "of": {"users": 20}, "to": {"users": 1}, "published": 2.0, "within": 0.1}  # fmt: skip
+    run = record(lambda load, _: services.blocking_loop(load), claims=[claim], **SHORT)
+
+    section = analyse.report(run).published
+
+    assert section is not None
+    assert section.claims[0].holds is None
+    assert "one trial" in section.claims[0].note

@@ -1,0 +1,125 @@
+"""The measured part of a trial: its grid, its edges, and what the counters say of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.metrics import figure_of
+from loadlens.analyse.trial import TrialMeasures, grid_of, measure
+from loadlens.model.finding import Estimate
+from loadlens.model.study import METRICS
+from loadlens.stats.interval import Interval
+from tests.unit.analyse import services
+from tests.unit.analyse.records import Histogram, Trial, hdr, record
+
+
+def row(start: float, length: float, phase: str = "measure") -> dict[str, object]:
+    return {"start_s": start, "length_s": length, "phase": phase}
+
+
+def test_the_grid_holds_the_measured_part_only() -> None:
+    grid = grid_of([row(0.0, 1.0, "warmup"), *(row(1.0 + i, 1.0) for i in range(5)), row(6.0, 1.0, "drain")])
+
+    assert grid is not None
+    assert (grid.size, grid.seconds) == (5, 5.0)
+    assert grid.place(0.0) is None
+    assert grid.place(1.0) == 0
+
+
+def test_short_intervals_are_joined_to_the_length_of_the_longest() -> None:
+    grid = grid_of([*(row(0.25 * i, 0.25) for i in range(8)), row(2.0, 1.0), row(3.0, 0.3)])
+
+    assert grid is not None
+    assert grid.lengths_s.tolist() == pytest.approx([1.0, 1.0, 1.3])  # the rest is no interval of its own
+    assert grid.place(0.75) == 0
+    assert grid.place(3.0) == 2
+
+
+def test_a_trial_that_never_measured_has_no_grid() -> None:
+    assert grid_of([row(0.0, 1.0, "warmup")]) is None
+
+
+def one_trial(users: int = 20) -> Trial:
+    return record(lambda load, _: services.blocking_loop(load), users=(users,), trials=1).trials[0]
+
+
+def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
+    """The trial with ten requests that are still under way at its end."""
+
+    class Unfinished(Trial):
+        def intervals(self) -> list[Histogram]:
+            values, counts = hdr(np.full(10, age_s))
+            last = self.seconds - 0.25
+            late = [
+                Histogram(last, 0.25, "load", self.names.step, "censored", kind, values, counts)
+                for kind in ("response", "service")
+            ]
+            return super().intervals() + late
+
+    return measure(Unfinished(**{name: getattr(trial, name) for name in Trial.__dataclass_fields__}))
+
+
+def test_long_requests_at_the_end_are_an_edge_and_do_not_hide_the_mean() -> None:
+    whole, edged = measure(one_trial()), in_flight_at_the_end(one_trial(), 4.4)
+
+    assert whole.load is not None
+    assert edged.load is not None
+    assert edged.load.all_steps().response_mean == whole.load.all_steps().response_mean
+
+
+def test_a_request_far_older_than_all_others_leaves_a_lower_bound() -> None:
+    hung = in_flight_at_the_end(one_trial(), 14.0)
+
+    assert hung.load is not None
+    mean = hung.load.all_steps().response_mean
+    assert isinstance(mean, Interval)
+    assert mean.high is None
+
+
+def test_without_a_warm_up_unfinished_requests_stay_in_the_mean() -> None:
+    trial = one_trial()
+    trial.plan["duration_ns"] += trial.plan["warmup_ns"]
+    trial.plan["warmup_ns"] = 0
+
+    edged = in_flight_at_the_end(trial, 4.4)
+
+    assert edged.load is not None
+    assert edged.load.all_steps().response.censored == 10
+
+
+def test_the_rate_of_long_requests_is_that_of_littles_law() -> None:
+    load = measure(one_trial()).load
+
+    assert load is not None
+    assert load.rate_by_little == pytest.approx(1 / 0.204, rel=0.02)  # 0.2 s of work, 4 probes of 1 ms each
+
+
+def test_the_rate_of_short_requests_is_counted() -> None:
+    load = measure(one_trial(users=1)).load
+
+    assert load is not None
+    assert load.rate_by_little == float(load.ok.sum()) / load.grid.seconds
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_of_a_study_is_answered(metric: str) -> None:
+    run = record(lambda load, _: services.blocking_loop(load), users=(20,), trials=1)
+    case = CaseMeasures(run.study["cases"][0], (measure(run.trials[0]),))
+
+    assert figure_of(case, metric, "order") is not None
+    assert figure_of(case, metric, None) is not None
+    assert figure_of(case, metric, "ping") is not None
+
+
+def test_failed_and_unexpected_are_told_apart() -> None:
+    run = record(lambda load, _: services.behind_lock(load, timeout_s=2.0), users=(20,), trials=1)
+    case = CaseMeasures(run.study["cases"][0], (measure(run.trials[0]),))
+
+    unexpected, failed = figure_of(case, "unexpected.share", None), figure_of(case, "failed.share", None)
+
+    assert isinstance(unexpected, Estimate)
+    assert isinstance(failed, Estimate)
+    assert unexpected.point > 0.3
+    assert failed.point == 0.0
