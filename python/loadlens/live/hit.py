@@ -194,7 +194,7 @@ def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
 
 
 def _health(progress: Progress) -> str:
-    busy, late = progress["generator"]["busy"], progress["generator"]["lag_p99_s"]
+    busy, late = progress["generator"]["busy"] or 0.0, progress["generator"]["lag_p99_s"]
     said = f"busy {100 * busy:.0f} %" + (
         "" if late is None else f", late {numbers.with_unit(late, 's')} at p99"
     )

@@ -78,6 +78,8 @@ def headline(stream: Block, result: Block) -> str:
     rate = numbers.value(stream["throughput_rps"]["value"] or 0.0, PER_SECOND)
     limited = result["generator"]["verdict"] == "limit"
     speed = f"{rate} /s is a lower bound: the generator was the limit" if limited else f"{rate} requests/s"
+    if requests["due"] == 0:
+        return "no request was due"
     if judged == 0:
         waiting = requests["in_flight"] + requests["waiting"]
         return f"no answers: {numbers.count(waiting)} requests still unanswered at the end"
