@@ -153,7 +153,7 @@ def test_a_missed_objective_ends_with_99(tmp_path: Path) -> None:
     objective = "objectives: [{metric: response_time.mean, step: look, below: 1ns}]"
     file = tiny.write_study(tmp_path / "study", study=objective, trials=3, users="[1]")
 
-    assert loadlens("run", file, "-y", cwd=tmp_path).returncode == 99
+    assert loadlens("run", file, cwd=tmp_path).returncode == 99
 
 
 def test_a_fault_of_the_study_ends_with_2_and_writes_nothing(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_service_that_does_not_come_up_ends_with_3_and_its_last_words(tmp_path
     file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
     (tmp_path / "study" / "server.py").write_text("raise SystemExit('no room at the inn')\n")
 
-    done = loadlens("run", file, "-y", cwd=tmp_path)
+    done = loadlens("run", file, cwd=tmp_path)
 
     assert done.returncode == 3
     assert "no room at the inn" in done.stderr
@@ -184,7 +184,7 @@ def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note").write_text("mine")
 
-    done = loadlens("run", file, "-y", "--out", tmp_path / "mine", cwd=tmp_path)
+    done = loadlens("run", file, "--out", tmp_path / "mine", cwd=tmp_path)
 
     assert done.returncode == 5
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["note"]
@@ -192,11 +192,11 @@ def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:
 
 def test_resume_takes_up_the_last_run_of_the_study(tmp_path: Path) -> None:
     file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
-    first = loadlens("run", file, "-q", "-y", cwd=tmp_path)
+    first = loadlens("run", file, "-q", cwd=tmp_path)
     (record,) = (tmp_path / "runs").iterdir()
 
-    again = loadlens("run", file, "--resume", "-y", cwd=tmp_path)
-    nothing = loadlens("run", file, "--resume", "-y", "--out", tmp_path / "none", cwd=tmp_path)
+    again = loadlens("run", file, "--resume", cwd=tmp_path)
+    nothing = loadlens("run", file, "--resume", "--out", tmp_path / "none", cwd=tmp_path)
 
     assert (first.returncode, first.stderr) == (0, "")
     assert again.returncode == 0

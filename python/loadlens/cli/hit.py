@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -24,6 +25,8 @@ from loadlens.model.workload import (
     Target,
     Think,
 )
+
+Number = TypeVar("Number", int, float)
 
 DEFAULT_CONNECTIONS = 10
 DEFAULT_DURATION = "10s"
@@ -188,11 +191,11 @@ def hit(
                 scenarios=(Scenario("request", 1.0, (step,)),),
                 workload=_workload(connections, requests, rate, arrivals, overflow, think),
                 connection=_connection(connection),
-                timeout_ns=units.duration_ns(timeout),
+                timeout_ns=_quantity(units.duration_ns, timeout, "--timeout"),
             ),
         ),
         threads=threads,
-        warmup_ns=units.duration_ns(warmup),
+        warmup_ns=_quantity(units.duration_ns, warmup, "--warmup"),
         duration_ns=_duration(duration, requests),
     )
     sys.exit(int(_drive(plan, out=out, as_json=as_json, quiet=quiet, verbose=verbose)))
@@ -213,6 +216,14 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
 
         print_hit(done.result, plan, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
+
+
+def _quantity(parse: Callable[[str], Number], text: str, flag: str) -> Number:
+    """What the text of a flag says, or the flag's fault."""
+    try:
+        return parse(text)
+    except units.UnitError as fault:
+        raise UsageError(fault.message, where=flag, hint=fault.example) from None
 
 
 def _target(url: str) -> tuple[Target, str]:
@@ -273,14 +284,16 @@ def _workload(
     overflow: str,
     think: str | None,
 ) -> Closed | Open:
-    wanted = None if connections is None else units.count(connections)
+    wanted = None if connections is None else _quantity(units.count, connections, "--connections")
     if wanted is not None and wanted < 1:
         raise UsageError(f"needs at least 1 connection, got {wanted}", where="--connections")
-    total = None if requests is None else units.count(requests)
+    total = None if requests is None else _quantity(units.count, requests, "--requests")
     if total is not None and total < 1:
         raise UsageError(f"needs at least 1 request, got {total}", where="--requests")
     if rate is None:
-        pause = Think() if think is None else Think("fixed", ns=units.duration_ns(think))
+        pause = (
+            Think() if think is None else Think("fixed", ns=_quantity(units.duration_ns, think, "--think"))
+        )
         return Closed(users=wanted or DEFAULT_CONNECTIONS, think=pause, requests=total)
     if think is not None:
         raise UsageError(
@@ -293,7 +306,7 @@ def _workload(
     if overflow not in ("queue", "drop"):
         raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
     return Open(
-        rate_per_s=units.rate_per_s(rate),
+        rate_per_s=_quantity(units.rate_per_s, rate, "--rate"),
         arrivals="poisson" if arrivals == "poisson" else "constant",
         max_in_flight=wanted or 1000,
         overflow="drop" if overflow == "drop" else "queue",
@@ -316,7 +329,7 @@ def _connection(policy: str) -> Connection:
 def _duration(duration: str | None, requests: str | None) -> int | None:
     if duration is None:
         return None if requests is not None else units.duration_ns(DEFAULT_DURATION)
-    return units.duration_ns(duration)
+    return _quantity(units.duration_ns, duration, "--duration")
 
 
 def load_in_words(plan: Plan) -> str:

@@ -47,9 +47,6 @@ def run(
         Path | None,
         typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR. Default: runs/STUDY-xxxx."),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("-y", "--yes", help="Start without asking, whatever the check says.")
-    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Run a study and leave its record and report.
@@ -63,8 +60,8 @@ def run(
 
     planned = planned_study(study, quick=quick, settings=settings or [])
     record = _record_folder(planned, out, resume=resume)
-    if not yes:
-        _confirm(planned)
+    if not quiet:
+        _warn(planned)
     try:
         path = _run(planned, record, resume=resume, quiet=quiet)
     except Stopped as stopped:
@@ -106,15 +103,13 @@ def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
     return found
 
 
-def _confirm(study: Study) -> None:
-    """Show the faults of the design; on a terminal ask whether to go on with them."""
+def _warn(study: Study) -> None:
+    """Show what the design cannot answer; notes are left to `check`."""
     from loadlens import lint
 
-    faults = lint.faults(study, cores=len(os.sched_getaffinity(0)))
-    for fault in faults:
-        sys.stderr.write(f"loadlens: {fault.where}: {fault.message}\n  try {fault.advice}\n")
-    if faults and sys.stdin.isatty() and not typer.confirm("run it all the same?", default=True, err=True):
-        raise typer.Abort
+    for fault in lint.faults(study, cores=len(os.sched_getaffinity(0))):
+        if not fault.is_note:
+            sys.stderr.write(f"loadlens: {fault.where}: {fault.message}\n  try {fault.advice}\n")
 
 
 def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
