@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -68,6 +69,14 @@ def ask(bed: Testbed, path: str, content: dict[str, str] | None = None) -> tuple
         return error.code, json.load(error)
 
 
+def lines_of(path: Path, count: int) -> list[dict[str, Any]]:
+    """The lines, once there are so many: one is written a moment after its answer has been sent."""
+    until = time.monotonic() + 10
+    while (lines := path.read_text().splitlines()) and len(lines) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    return [json.loads(line) for line in lines]
+
+
 def test_users_register_once_and_log_in_and_every_request_is_written_down(bed: Testbed) -> None:
     ada = {"username": "ada", "password": "lovelace"}
 
@@ -84,13 +93,13 @@ def test_users_register_once_and_log_in_and_every_request_is_written_down(bed: T
         names = [{"username": f"user {number}", "password": "x"} for number in range(40)]
         crowd = list(pool.map(lambda name: ask(bed, "/api/users/register/", name)[0], names))
     (file,) = bed.server_times_files()
-    lines = [json.loads(line) for line in file.path.read_text().splitlines()]
-    readiness = bed.readiness_requests["api"]
+    asked = bed.readiness_requests["api"] + len(answers) + len(crowd)
+    lines = lines_of(file.path, asked)
 
     assert answers[0] == (200, {"status": "OK"})
     assert answers[1] == (201, {"id": 1, "username": "ada"})
     assert [status for status, _ in answers[2:]] == [409, 200, 401, 401, 422]
     assert crowd == [201] * 40
-    assert len(lines) == readiness + len(answers) + len(crowd)  # whole lines, also from several workers
+    assert len(lines) == asked  # whole lines, also from several workers
     assert sum(line["status"] == 201 for line in lines) == 41
     assert all(0 < line["duration_s"] < 30 for line in lines)
