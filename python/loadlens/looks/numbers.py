@@ -73,6 +73,7 @@ _FIXED = {
     "": Scale("", 1.0),
     "1": Scale("", 1.0),
 }
+_ANY_PLACE = 400  # beyond the digits of any float
 _HUGE = 1e15  # nothing that we measure; digits beyond it would fill the line
 _COUNTED = frozenset({"requests", "connections", "users", "trials", "count"})
 
@@ -257,7 +258,8 @@ def _last_place(point: float, low: float | None, high: float | None, on: Scale) 
 
     Intervals of times are made on a log scale and lie askew, so the shorter side counts.
     """
-    place = _place(point / on.factor, _digits(point / on.factor, on))
+    # zero is shown as 0 whatever the digits, so the ends of its interval decide alone
+    place = -_ANY_PLACE if point == 0 else _place(point / on.factor, _digits(point / on.factor, on))
     sides = [abs(point - v) for v in (low, high) if v is not None and math.isfinite(v) and v != point]
     if sides:
         place = max(place, math.floor(math.log10(min(sides) / on.factor) + 1e-9) - 1)
@@ -273,6 +275,8 @@ def _place(number: float, digits: int) -> int:
 
 def _places(number: float, place: int) -> str:
     """The number rounded at a power of ten, thousands separated, zeros kept up to that place."""
+    if number == 0:
+        return "0"
     if abs(number) >= _HUGE:
         return f"{number:.2e}"
     shown = f"{round(number, -place) + 0.0:,.{max(0, -place)}f}"

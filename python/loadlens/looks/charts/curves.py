@@ -133,7 +133,7 @@ def _panel(sets: _Sets, quantity: _Quantity, x_title: str | None, look: _Look) -
     x_channel = parts.channel("users", users, x_title, **labels)
     layers = [parts.frame(x_channel, parts.channel(column, axis, quantity.title, title_px=users.length + 30))]
     layers += _knees(sets["knee"], look, ink if several else None, axis.length, named=is_rate)
-    layers += _plateaus(sets["plateau"], axis, users) if is_rate and not look.small else []
+    layers += _plateaus(sets, axis, users) if is_rate and not look.small else []
     layers += [] if is_rate else parts.limit_layers(sets["objective"], axis, "r")
     dashed: Spec = {"type": "line", "style": "model", "clip": True}
     layers.append(parts.layer(sets["fit"], dashed, x=x, y=y, detail=by_series))
@@ -180,10 +180,12 @@ def _knees(rows: Sequence[Row], look: _Look, ink: Spec | None, height: int, *, n
     return [rule, *words_]
 
 
-def _plateaus(rows: Sequence[Row], axis: Axis, users: Axis) -> list[Spec]:
-    """The plateau's value over its line, at the right edge."""
+def _plateaus(sets: _Sets, axis: Axis, users: Axis) -> list[Spec]:
+    """The plateau's value over its line, left of the last step so that no interval runs through it."""
+    rows = sets["plateau"]
     heights = parts.staggered([axis.y(row["x"]) - 14 for row in rows], axis.length)
-    edge = float(users.length)
+    last = max((row["users"] for row in sets["steps"]), default=users.high)
+    edge = min(users.position(last) - 4, float(users.length))
     pairs = zip(rows, heights, strict=True)
     named = [{"_x": edge, "_y": y, "label": parts.text(row["label"])} for row, y in pairs]
     return parts.words_over(named, "noter") if named else []
