@@ -93,4 +93,4 @@ def test_no_line_is_wider_than_eighty_columns_in_the_usual_case() -> None:
     shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), load), NOON)
 
     assert max(map(len, shown)) <= 80
-    assert "  now    12 of 20 s   9.1 /s   p99 1.31 s   failed 0" in shown
+    assert "  now    12 of 20 s   9.10 /s   p99 1.31 s   failed 0" in shown
