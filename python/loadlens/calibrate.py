@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from loadlens import engine, machine
 from loadlens.errors import EngineError
 from loadlens.model.study import Study
 from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
-from loadlens.run import environment
 
 State = Literal["ok", "caution", "bad", "unknown"]
 
@@ -32,6 +32,7 @@ FEW_PORTS = 20_000
 TIME_WAIT_S = 60.0  # how long Linux keeps a local port after we closed first
 RATE_PER_S = 1_000.0
 PUNCTUAL_S = 0.0001  # lateness of the 99th percentile that needs no mention
+ENDS_WITHIN_S = 10.0  # beyond the measured part
 SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 
@@ -65,21 +66,20 @@ class Ceiling:
 
 def of_machine(study: Study | None = None) -> tuple[Check, ...]:
     """Everything that can be seen without load; with a study, also what that asks for."""
-    facts = environment.of_machine()
-    machine, limits = facts["machine"], facts["limits"]
+    facts = machine.facts()
     checks = [
-        _cores(machine, limits),
-        _clock(machine),
-        _governor(machine),
-        _ports(machine),
-        _backlog(machine),
+        _cores(facts, machine.limits()),
+        _clock(facts),
+        _governor(facts),
+        _ports(facts),
+        _backlog(facts),
         *_background(WATCH_S),
     ]
-    return tuple(checks + _study_checks(study, machine) if study is not None else checks)
+    return tuple(checks + _study_checks(study, facts) if study is not None else checks)
 
 
-def _cores(machine: Mapping[str, Any], limits: Mapping[str, Any]) -> Check:
-    allowed, quota = machine["cores_allowed"], limits["cpu_cores"]
+def _cores(facts: Mapping[str, Any], limits: Mapping[str, Any]) -> Check:
+    allowed, quota = facts["cores_allowed"], limits["cpu_cores"]
     cores = min(allowed, quota) if quota is not None else allowed
     words = f"{cores:g} cores for the lab and what it starts" + (" (a quota)" if cores != allowed else "")
     if cores < 2:
@@ -91,8 +91,8 @@ def _cores(machine: Mapping[str, Any], limits: Mapping[str, Any]) -> Check:
     return Check("cores", "ok", words)
 
 
-def _clock(machine: Mapping[str, Any]) -> Check:
-    source = machine["clocksource"]
+def _clock(facts: Mapping[str, Any]) -> Check:
+    source = facts["clocksource"]
     if source is None:
         return Check("clock", "unknown", "the clock source cannot be read")
     if source in SLOW_CLOCKS:
@@ -100,8 +100,8 @@ def _clock(machine: Mapping[str, Any]) -> Check:
     return Check("clock", "ok", f"clock source {source}")
 
 
-def _governor(machine: Mapping[str, Any]) -> Check:
-    governor = machine["governor"]
+def _governor(facts: Mapping[str, Any]) -> Check:
+    governor = facts["governor"]
     if governor is None:
         return Check("frequency", "unknown", "the frequency governor cannot be read (usual in a guest)")
     if governor != "performance":
@@ -110,8 +110,8 @@ def _governor(machine: Mapping[str, Any]) -> Check:
     return Check("frequency", "ok", "governor performance")
 
 
-def _ports(machine: Mapping[str, Any]) -> Check:
-    span = machine["ephemeral_ports"]
+def _ports(facts: Mapping[str, Any]) -> Check:
+    span = facts["ephemeral_ports"]
     if span is None:
         return Check("local ports", "unknown", "their range cannot be read")
     count = span[1] - span[0] + 1
@@ -121,8 +121,8 @@ def _ports(machine: Mapping[str, Any]) -> Check:
     return Check("local ports", "ok", words)
 
 
-def _backlog(machine: Mapping[str, Any]) -> Check:
-    backlog = machine["listen_backlog"]
+def _backlog(facts: Mapping[str, Any]) -> Check:
+    backlog = facts["listen_backlog"]
     if backlog is None:
         return Check("listen queue", "unknown", "its bound cannot be read")
     if backlog < 1024:
@@ -164,18 +164,18 @@ def _cpu_ticks() -> dict[str, int] | None:
     return dict(zip(names, (int(part) for part in first[1:9]), strict=False))
 
 
-def _study_checks(study: Study, machine: Mapping[str, Any]) -> list[Check]:
+def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
     """What the study asks of the machine."""
     checks = []
     wanted = max((_connections(case.workload, case.connection) for case in study.cases), default=0)
-    soft, hard = machine["max_descriptors"]
+    soft, hard = facts["max_descriptors"]
     words = f"{wanted} connections at once, {soft} descriptors allowed"
     if wanted + OWN_DESCRIPTORS > soft:
         advice = f"ulimit -n {hard}" if hard > soft else "raise the limit of open files"
         checks.append(Check("descriptors", "bad", words, advice))
     else:
         checks.append(Check("descriptors", "ok", words))
-    too_wide = [case.name for case in study.cases if (case.needs_cores or 0) > machine["cores_allowed"]]
+    too_wide = [case.name for case in study.cases if (case.needs_cores or 0) > facts["cores_allowed"]]
     if too_wide:
         words = f"{len(too_wide)} cases need more cores than there are: {', '.join(too_wide[:3])}"
         checks.append(Check("cases", "caution", words, "they run and are shown, but are not judged"))
@@ -210,8 +210,6 @@ def ceiling(connections: int = 32, seconds: float = 2.0) -> Ceiling:
 
 
 def _against_nothing(workload: Closed | Open, seconds: float) -> dict[str, Any]:
-    from loadlens.run.trial import run_trial
-
     with _null_server() as target:
         step = Step("nothing", "GET", "/")
         stream = Stream("load", "load", target, (Scenario("nothing", 1.0, (step,)),), workload)
@@ -223,7 +221,12 @@ def _against_nothing(workload: Closed | Open, seconds: float) -> dict[str, Any]:
             duration_ns=int(seconds * 1e9),
             drain_ns=1_000_000_000,
         )
-        return run_trial(plan)
+        run = engine.Run(plan)
+        run.start()
+        if not run.wait(seconds + ENDS_WITHIN_S):
+            run.stop()
+            raise EngineError(f"the engine did not end within {seconds + ENDS_WITHIN_S:g} s")
+        return run.result()
 
 
 # One thread, one epoll, one answer: what is left to measure is the generator and the machine.
