@@ -86,6 +86,14 @@ def left_after(run: str, within_s: float) -> list[int]:
     return left
 
 
+def wait_for_samples(record: Path) -> None:
+    """Until the load of some trial has written samples."""
+    until = time.monotonic() + 30
+    while not any(p.stat().st_size > 1000 for p in record.glob("trials/*/*/live/samples.bin")):
+        assert time.monotonic() < until, "no load within 30 s"
+        time.sleep(0.05)
+
+
 def assert_books_balance(trial: store.TrialRecord) -> None:
     """The law of counting on the result, and the rows of the sample log against the counts."""
     assert trial.engine is not None

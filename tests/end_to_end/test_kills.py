@@ -82,7 +82,7 @@ def _ends_by_itself(lab: multiprocessing.process.BaseProcess, after_s: float, re
 def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: int, code: int) -> None:
     study = tiny.write_study(tmp_path / "study", trials=1, duration="20s")
     lab = running.start(study, tmp_path / "run")
-    _wait_for_samples(tmp_path / "run")
+    running.wait_for_samples(tmp_path / "run")
 
     began = time.monotonic()
     lab.send_signal(number)
@@ -105,7 +105,7 @@ def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> No
     server = tmp_path / "study" / "server.py"
     server.write_text("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + server.read_text())
     lab = running.start(study, tmp_path / "run")
-    _wait_for_samples(tmp_path / "run")
+    running.wait_for_samples(tmp_path / "run")
 
     lab.send_signal(signal.SIGINT)
     time.sleep(1.0)  # it waits for a service that does not want to end
@@ -116,10 +116,3 @@ def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> No
     assert lab.returncode == 130
     assert running.left_after("run", within_s=3.0) == []
     running.assert_sound(store.open_run(tmp_path / "run"))
-
-
-def _wait_for_samples(record: Path) -> None:
-    until = time.monotonic() + 30
-    while not any(p.stat().st_size > 1000 for p in record.glob("trials/*/*/live/samples.bin")):
-        assert time.monotonic() < until, "no load within 30 s"
-        time.sleep(0.05)

@@ -1,10 +1,13 @@
-"""A whole run with the real engine over a real service: books balance on both sides, verbs end as promised."""
+"""A whole run with the real engine over a real service: books balance, histograms agree, verbs end well."""
 
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -203,3 +206,85 @@ def test_resume_takes_up_the_last_run_of_the_study(tmp_path: Path) -> None:
     assert "1 done before" in again.stderr
     assert list((tmp_path / "runs").iterdir()) == [record]
     assert nothing.returncode == 5
+
+
+# --- one load ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The tiny server on a free port, outside of any testbed."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-E", str(tiny.SERVER), str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"listening\n"
+    yield f"http://127.0.0.1:{port}/"
+    process.kill()
+    process.communicate()
+
+
+def test_a_hit_with_a_record_is_a_study_of_one_case(server: str, tmp_path: Path) -> None:
+    done = loadlens("hit", server, "-n", "200", "-c", "2", "-o", tmp_path / "hit", cwd=tmp_path)
+
+    record = store.open_run(tmp_path / "hit")
+    assert done.returncode == 0, done.stderr
+    assert record.is_complete
+    assert record.trials[0].samples().height == 200
+    running.assert_sound(record)
+
+
+def test_no_credential_of_a_hit_reaches_its_record(server: str, tmp_path: Path) -> None:
+    secret = "s3cret-token-value"
+
+    done = loadlens(
+        "hit",
+        server,
+        "-n",
+        "5",
+        "-H",
+        f"Authorization: Bearer {secret}",
+        "-o",
+        tmp_path / "hit",
+        cwd=tmp_path,
+    )
+
+    kept = b"".join(p.read_bytes() for p in (tmp_path / "hit").rglob("*") if p.is_file())
+    assert done.returncode == 0, done.stderr
+    assert secret.encode() not in kept
+    assert secret not in done.stdout + done.stderr
+
+
+def test_ctrl_c_prints_the_results_so_far_and_seals_them(server: str, tmp_path: Path) -> None:
+    home = [str(running.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    lab = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "loadlens",
+            "hit",
+            server,
+            "-d",
+            "60s",
+            "-c",
+            "1",
+            "-o",
+            str(tmp_path / "hit"),
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    running.wait_for_samples(tmp_path / "hit")
+
+    lab.send_signal(signal.SIGINT)
+    said = lab.communicate(timeout=30)[0]
+
+    assert lab.returncode == 130
+    assert "requests/s" in said
+    assert [t.status for t in store.open_run(tmp_path / "hit").trials] == [TrialStatus.ABORTED]
+    running.assert_sound(store.open_run(tmp_path / "hit"))

@@ -546,6 +546,20 @@ def test_literal_credentials_never_reach_the_disk(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("argument", "kept"),
+    [
+        ("Authorization: Bearer s3cret", "Authorization: (hidden)"),
+        ("-Hcookie:a=s3cret", "-Hcookie:(hidden)"),
+        ("X-Api-Key: {{env KEY}}", "X-Api-Key: {{env KEY}}"),
+        ("Accept: text/html", "Accept: text/html"),
+        ("http://localhost/authorization", "http://localhost/authorization"),
+    ],
+)
+def test_a_command_is_kept_without_the_credentials_in_it(argument: str, kept: str) -> None:
+    assert store.argument_without_secrets(argument) == kept
+
+
 # --- histograms --------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ The layout is docs/reference/record.md.
 
 from loadlens.store.histograms import IntervalHistogram
 from loadlens.store.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION
+from loadlens.store.plain import argument_without_secrets
 from loadlens.store.reading import RunRecord, TrialRecord, is_record, latest_run, open_run, open_trial
 from loadlens.store.writing import (
     RunWriter,
@@ -28,6 +29,7 @@ __all__ = [
     "TrialEnd",
     "TrialRecord",
     "TrialWriter",
+    "argument_without_secrets",
     "create_run",
     "differences",
     "is_record",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ SECRET_HEADERS = frozenset(
         "x-auth-token",
         "x-access-token",
     }
+)
+_HEADER_ARGUMENT = re.compile(
+    rf"((?:{'|'.join(sorted(SECRET_HEADERS))})\s*:\s*)(?!.*\{{\{{).+", re.IGNORECASE | re.DOTALL
 )
 _PAIRS = frozenset({"params", "env", "binds", "where", "of", "to"})  # tuples of pairs that read as mappings
 EFFECTIVE_HEAD = "# The study as planned, every name filled, in the JSON part of YAML 1.2.\n"
@@ -84,6 +88,11 @@ def without_secrets(content: Any) -> Any:
     if isinstance(content, list):
         return [without_secrets(item) for item in content]
     return content
+
+
+def argument_without_secrets(argument: str) -> str:
+    """A command line argument, the value of a header with credentials in it hidden."""
+    return _HEADER_ARGUMENT.sub(lambda found: f"{found[1]}{HIDDEN}", argument)
 
 
 def _hide_header(pair: Sequence[str]) -> list[str]:
