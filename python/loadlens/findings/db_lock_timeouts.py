@@ -89,17 +89,53 @@ def _look(curve: Curve) -> Look | None:
 
 
 def _finding(look: Look) -> Finding | None:
-    piles = _piles(look.mode)
-    logged = look.sign is not None
+    piles, logged = _piles(look.mode), look.sign is not None
     if not logged and not piles:
         return None
-    signals = [
+    signals = _signals(look, piles)
+    rivals = [
+        weigh.rival("time-out of the client", f"the server answered with {look.mode.status}", True),
+        weigh.rival(
+            "full connection pool",
+            "the log names a lock" if logged else "no gauge of the pool, and no line of the log names a lock",
+            True if logged else None,
+        ),
+        weigh.rival("lock held elsewhere", "no gauge of lock waits", None),
+    ]
+    needed = signals if piles else [s for s in signals if s.evidence.signal != "errors.pile"]
+    grade = weigh.grade_of(needed, rivals, cap=Grade.PROBABLE if logged else Grade.SUSPECTED)
+    if grade is None:
+        return None
+    verb = "is held too long" if logged else "may be held too long"
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, look.share),
+        scope=f"{look.mode.label} · {look.curve.label}",
+        statement=weigh.statement(
+            f"{look.share:.1%} of requests end with {look.mode.status} at {look.step.load:g} users: a lock {verb}"
+        ),
+        explanation=_explanation(look),
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Let one writer queue the writes and keep transactions short; retry with a pause, and set "
+        "the lock time-out below the deadline of the request"
+        f" ({numbers.with_unit(look.mode.median_s or 0.0, 's')} now).",
+        confirm="twice the lock time-out: the errors come later by as much; one writer: they vanish",
+        unknown=("no gauge of lock waits or of the connection pool was read",),
+        curves=(look.curve.label,),
+    )
+
+
+def _signals(look: Look, piles: bool) -> list[weigh.Signal]:
+    status = look.mode.status
+    found = [
         weigh.stated(
             "errors.share",
             look.share >= LEAST_SHARE,
             text=f"{look.count} of {look.step.issued} requests ({look.share:.1%}) end with "
-            f"{look.mode.status} at {look.step.load:g} users (limit {LEAST_SHARE:.1%})",
-            chip=f"{look.share:.1%} end with {look.mode.status}",
+            f"{status} at {look.step.load:g} users (limit {LEAST_SHARE:.1%})",
+            chip=f"{look.share:.1%} end with {status}",
         ),
         weigh.stated(
             "errors.rise",
@@ -112,48 +148,9 @@ def _finding(look: Look) -> Finding | None:
         ),
     ]
     if look.sign is not None:
-        signals.append(
-            weigh.stated(
-                "server.log",
-                True,
-                text=f'the server\'s log says so {look.sign.count} times: "{look.sign.sample}"',
-                chip=f"log: {look.sign.count} lines",
-            )
-        )
-    rivals = [
-        weigh.rival("time-out of the client", f"the server answered with {look.mode.status}", True),
-        weigh.rival(
-            "full connection pool",
-            "the log names a lock" if logged else "no gauge of the pool, and no line of the log names a lock",
-            True if logged else None,
-        ),
-        weigh.rival("lock held elsewhere", "no gauge of lock waits", None),
-    ]
-    needed = signals if piles else [s for s in signals if s.evidence.signal != "errors.pile"]
-    grade = weigh.grade_of(needed, rivals, cap=Grade.PROBABLE)
-    if grade is None:
-        return None
-    if not logged or not piles:
-        grade = Grade.SUSPECTED if not logged else grade
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, look.share),
-        scope=f"{look.mode.label} · {look.curve.label}",
-        statement=weigh.statement(
-            f"{look.share:.1%} of requests end with {look.mode.status} at {look.step.load:g} users: "
-            + ("a lock is held too long" if logged else "a lock may be held too long")
-        ),
-        explanation=_explanation(look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice="Let one writer queue the writes and keep transactions short; retry with a pause, and set "
-        "the lock time-out below the deadline of the request"
-        f" ({numbers.with_unit(look.mode.median_s or 0.0, 's')} now).",
-        confirm="twice the lock time-out: the errors come later by as much; one writer: they vanish",
-        unknown=("no gauge of lock waits or of the connection pool was read",),
-        curves=(look.curve.label,),
-    )
+        text = f'the server\'s log says so {look.sign.count} times: "{look.sign.sample}"'
+        found.append(weigh.stated("server.log", True, text=text, chip=f"log: {look.sign.count} lines"))
+    return found
 
 
 def _excess(mode: FailureMode) -> float | None:
