@@ -15,7 +15,7 @@ from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.findings.curves import Capacity
-from loadlens.findings.evidence import users
+from loadlens.findings.evidence import percent, users
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.report import Chart, PublishedSection
@@ -309,7 +309,7 @@ def demand_chart(curves: Sequence[CurveCases]) -> Chart | None:
     return Chart(
         kind="demand",
         anchor="chart-demand",
-        headline=f"{share:.0%} of {_shown_ms(largest)} is {biggest['part']} ({largest['case']})",
+        headline=f"{percent(share)} of {_shown_ms(largest)} is {biggest['part']} ({largest['case']})",
         datasets={"parts": tuple(parts), "totals": tuple(totals)},
         options={"trials": count},
         caption=f"mean of all requests of a case, CPU of the services divided by them; {_caption(count)}",

@@ -15,6 +15,7 @@ from loadlens.analyse.resources import Series
 from loadlens.analyse.source import Json, StreamPlan
 from loadlens.analyse.trial import StreamMeasures, TrialMeasures
 from loadlens.analyse.watched import server_cores
+from loadlens.findings.evidence import percent
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
@@ -144,7 +145,7 @@ def _failures(case: CaseMeasures) -> Table | None:
                 mode.count,
                 share,
                 _exact_time(mode.median_s, mode.count),
-                f"{mode.pile:.0%}" if mode.pile is not None else "not known",
+                f"{percent(mode.pile)}" if mode.pile is not None else "not known",
             )
         )
     columns = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT, OTHERS_MATTER
+from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT, OTHERS_MATTER, percent
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
 
@@ -52,7 +52,7 @@ def _generator(steps: Sequence[Step]) -> Gate:
     if late:
         return Gate("generator", False, f"the generator was late in {_named(late, len(known))}")
     busiest = max((step.generator.busy or 0.0) for step in known)
-    return Gate("generator", True, f"the generator kept up, busy {busiest:.0%} at most")
+    return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most")
 
 
 def _little(steps: Sequence[Step]) -> Gate:

@@ -11,6 +11,7 @@ from scipy import stats as distributions
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.metrics import figure_of, has_step
 from loadlens.analyse.source import Json
+from loadlens.findings.evidence import percent
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
@@ -172,7 +173,7 @@ def _agreement(
     judged = [row for row in rows if row.shape in ("agrees", "differs")]
     if judged:
         close = sum(row.shape == "agrees" for row in judged)
-        found.append(f"{close} of {len(judged)} ratios agree within {AGREES_WITHIN:.0%}")
+        found.append(f"{close} of {len(judged)} ratios agree within {percent(AGREES_WITHIN)}")
     tau = _order_agreement(pairs)
     if tau is not None:
         found.append(tau)
@@ -245,7 +246,7 @@ def _ratio(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     published = claim.get("published")
     tolerance = claim.get("within")
     shown = "" if published is None else f"{published:g}"
-    allowed = "" if tolerance is None else f"within {tolerance:.0%}"
+    allowed = "" if tolerance is None else f"within {percent(tolerance)}"
     above, below = _cases_where(claim, cases, of), _cases_where(claim, cases, to)
     if len(above) != 1 or len(below) != 1:
         missing = NotMeasured(claim["metric"], "the two cases are not in this run")
@@ -335,14 +336,14 @@ def _same(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     known = [f for f in figures if isinstance(f, Estimate)]
     if len(known) < 2:
         missing = NotMeasured(claim["metric"], "fewer than two levels")
-        return ClaimRow(words, "same", missing, f"within {tolerance:.0%}", None)
+        return ClaimRow(words, "same", missing, f"within {percent(tolerance)}", None)
     largest, smallest = max(known, key=lambda f: f.point), min(known, key=lambda f: f.point)
     point, low, high = multiple(largest, smallest)
     ours = Estimate(
         "ratio", "ratio", point, low, high, largest.trials, largest.samples, "largest over smallest"
     )
     holds = True if point <= 1 + tolerance else (False if low is not None and low > 1 + tolerance else None)
-    return ClaimRow(words, "same", ours, f"within {tolerance:.0%}", holds)
+    return ClaimRow(words, "same", ours, f"within {percent(tolerance)}", holds)
 
 
 def _number(level: str) -> float:

@@ -113,7 +113,8 @@ def _finding(look: Look) -> Finding | None:
         impact=min(1.0, look.share),
         scope=f"{look.mode.label} · {look.curve.label}",
         statement=weigh.statement(
-            f"{look.share:.1%} of requests end with {look.mode.status} at {look.step.load:g} users: a lock {verb}"
+            f"{weigh.percent(look.share)} of requests end with {look.mode.status} "
+            f"at {look.step.load:g} users: a lock {verb}"
         ),
         explanation=_explanation(look),
         evidence=tuple(signal.evidence for signal in signals),
@@ -129,19 +130,20 @@ def _finding(look: Look) -> Finding | None:
 
 def _signals(look: Look, piles: bool) -> list[weigh.Signal]:
     status = look.mode.status
+    before, share = weigh.percent(look.share_before), weigh.percent(look.share)
     found = [
         weigh.stated(
             "errors.share",
             look.share >= LEAST_SHARE,
-            text=f"{look.count} of {look.step.issued} requests ({look.share:.1%}) end with "
-            f"{status} at {look.step.load:g} users (limit {LEAST_SHARE:.1%})",
-            chip=f"{look.share:.1%} end with {status}",
+            text=f"{look.count} of {look.step.issued} requests ({weigh.percent(look.share)}) end with "
+            f"{status} at {look.step.load:g} users (limit {weigh.percent(LEAST_SHARE)})",
+            chip=f"{weigh.percent(look.share)} end with {status}",
         ),
         weigh.stated(
             "errors.rise",
             look.share > look.share_before,
-            text=f"{look.share_before:.1%} at the lowest load, {look.share:.1%} at {look.step.load:g} users",
-            chip=f"{look.share_before:.1%} to {look.share:.1%} with load",
+            text=f"{before} at the lowest load, {share} at {look.step.load:g} users",
+            chip=f"{before} to {share} with load",
         ),
         weigh.stated(
             "errors.pile", True if piles else None, text=_pile_text(look.mode), chip=_pile_chip(look.mode)
@@ -178,8 +180,8 @@ def _pile_text(mode: FailureMode) -> str:
     if mode.median_s is None or mode.pile is None:
         return "the times of these answers were not kept"
     text = (
-        f"{mode.pile:.0%} of them take within 10 % of {numbers.with_unit(mode.median_s, 's')} "
-        f"(limit {PILED:.0%})"
+        f"{weigh.percent(mode.pile)} of them take within 10 % of {numbers.with_unit(mode.median_s, 's')} "
+        f"(limit {weigh.percent(PILED)})"
     )
     if mode.success_median_s is not None:
         text += f", half of the successes within {numbers.with_unit(mode.success_median_s, 's')}"
@@ -201,7 +203,10 @@ def _explanation(look: Look) -> str:
 
 
 def _silence(look: Look) -> str:
-    parts = [f"{look.share:.2%} end with {look.mode.status} on {look.curve.label}", _pile_text(look.mode)]
+    parts = [
+        f"{weigh.percent(look.share)} end with {look.mode.status} on {look.curve.label}",
+        _pile_text(look.mode),
+    ]
     if look.sign is None:
         parts.append("no line of the log names a lock")
     return "; ".join(parts)
@@ -216,5 +221,5 @@ def _no_errors(facts: Facts) -> str:
         for s in c.steps
         if isinstance(s.failed, Estimate) and s.failed.high is not None
     ]
-    bound = f", at most {max(shares):.1%} of a case" if shares else ""
+    bound = f", at most {weigh.percent(max(shares))} of a case" if shares else ""
     return f"no answer of 500 or above among {issued:,} requests ({failed:,} failed otherwise{bound})"

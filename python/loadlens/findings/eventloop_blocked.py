@@ -250,11 +250,14 @@ def _delayed_signal(look: Look) -> weigh.Signal:
     # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
     short_of = occupied - delayed.point
     text = (
-        f"{delayed.point:.0%} of probes are held up ({_range(delayed)}), the process is occupied "
-        f"{occupied:.0%} of the time (within {DELAY_TOLERANCE})"
+        f"{weigh.percent(delayed.point)} of probes are held up ({_range(delayed)}), the process is occupied "
+        f"{weigh.percent(occupied)} of the time (within {DELAY_TOLERANCE})"
     )
     signal = weigh.stated(
-        "probe.delayed", short_of <= DELAY_TOLERANCE, text=text, chip=f"{delayed.point:.0%} of probes late"
+        "probe.delayed",
+        short_of <= DELAY_TOLERANCE,
+        text=text,
+        chip=f"{weigh.percent(delayed.point)} of probes late",
     )
     return replace(
         signal,
@@ -292,7 +295,9 @@ def _rivals(facts: Facts, look: Look) -> list[Counter]:
         ),
         weigh.rival(
             "pauses of a collector",
-            "probes were not counted" if share is None else f"{share:.0%} of probes are held up, not a few",
+            "probes were not counted"
+            if share is None
+            else f"{weigh.percent(share)} of probes are held up, not a few",
             None if share is None else share > FEW_DELAYED,
         ),
         _generator_rival(look),

@@ -108,7 +108,7 @@ def generator_rival(step: Step) -> Counter:
     watch = step.generator
     parts = []
     if watch.busy is not None:
-        parts.append(f"busy {watch.busy:.0%}")
+        parts.append(f"busy {percent(watch.busy)}")
     if watch.lag_p99_s is not None:
         parts.append(f"late {numbers.with_unit(watch.lag_p99_s, 's')} at p99")
     text = ", ".join(parts) or "its health was not recorded"
@@ -160,6 +160,23 @@ def shown(figure: Figure | None) -> str:
 def short(figure: Figure | None) -> str:
     """A figure without its interval."""
     return "not measured" if figure is None else numbers.show(figure).short
+
+
+def percent(share: float) -> str:
+    """`97 %`, `1.9 %`, `0.49 %`: a share in a sentence, with two digits."""
+    value = share * 100
+    return (
+        f"{value:.0f} %"
+        if value >= 10 or value == 0
+        else f"{value:.1f} %"
+        if value >= 1
+        else f"{value:.2g} %"
+    )
+
+
+def signed_percent(change: float) -> str:
+    """`+9.7 %`: a change."""
+    return f"{change * 100:+.1f} %"
 
 
 def users(number: float) -> str:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from loadlens.findings import evidence as weigh
 from loadlens.findings.curves import Capacity, capacity_of
+from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, NotAssessed
 
@@ -49,7 +50,8 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     return Absent(
         ID,
         TITLE,
-        f"its busiest thread works {busiest.busy:.0%} of the time, late {latest * 1000:.2f} ms at p99",
+        f"its busiest thread works {weigh.percent(busiest.busy or 0.0)} of the time, "
+        f"late {numbers.with_unit(latest, 's')} at p99",
     )
 
 
@@ -64,9 +66,9 @@ def _finding(curve: Curve, step: Step) -> Finding | None:
         weigh.stated(
             "generator.busy",
             limited,
-            text=f"busiest thread {busy:.0%} (limit {BUSY:.0%}), late {lag * 1000:.2f} ms at p99 "
-            f"(limit {bound * 1000:.2f} ms)",
-            chip=f"generator busy {busy:.0%}",
+            text=f"busiest thread {weigh.percent(busy)} (limit {weigh.percent(BUSY)}), "
+            f"late {numbers.with_unit(lag, 's')} at p99 (limit {numbers.with_unit(bound, 's')})",
+            chip=f"generator busy {weigh.percent(busy)}",
         )
     ]
     capacity = capacity_of(curve)
@@ -76,15 +78,17 @@ def _finding(curve: Curve, step: Step) -> Finding | None:
             weigh.stated(
                 "plateau",
                 capacity.saturation.verdict != "underdriven",
-                text=f"the last doubling of users brought {gain:+.0%}",
-                chip=f"last doubling {gain:+.0%}",
+                text=f"the last doubling of users brought {weigh.signed_percent(gain)}",
+                chip=f"last doubling {weigh.signed_percent(gain)}",
             )
         )
     share = step.server_cores / curve.cores_allotted if step.processes and curve.cores_allotted else None
     rivals = [
         weigh.rival(
             "service out of CPU",
-            "CPU of the service was not read" if share is None else f"it uses {share:.0%} of its cores",
+            "CPU of the service was not read"
+            if share is None
+            else f"it uses {weigh.percent(share)} of its cores",
             None if share is None else share < SERVICE_FULL,
         )
     ]
@@ -97,7 +101,9 @@ def _finding(curve: Curve, step: Step) -> Finding | None:
         grade=grade,
         impact=1.0,
         scope=curve.label,
-        statement=weigh.statement(f"{rate} is a lower bound: the generator works {busy:.0%} of the time"),
+        statement=weigh.statement(
+            f"{rate} is a lower bound: the generator works {weigh.percent(busy)} of the time"
+        ),
         explanation="The generator could not send faster: nothing here says what the service can do.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),

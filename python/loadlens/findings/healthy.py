@@ -77,7 +77,8 @@ def _finding(
         impact=0.0,
         scope=curve.label,
         statement=weigh.statement(
-            f"Nothing limits up to {weigh.short(step.throughput)}: {1 - used:.0%} of the CPU is left"
+            f"Nothing limits up to {weigh.short(step.throughput)}: "
+            f"{weigh.percent(1 - used)} of the CPU is left"
         ),
         explanation=f"At {step.load:g} {unit} the mean response time is {weigh.shown(step.response.mean)} "
         f"and {weigh.shown(step.failed)} of requests fail.",

@@ -60,9 +60,9 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
         weigh.stated(
             "throughput.gain",
             saturation.gain_per_doubling < GAIN_PER_DOUBLING and saturation.verdict != "underdriven",
-            text=f"the last doubling of users brought {saturation.gain_per_doubling:+.1%} "
-            f"(limit {GAIN_PER_DOUBLING:.0%})",
-            chip=f"last doubling {saturation.gain_per_doubling:+.1%}",
+            text=f"the last doubling of users brought {weigh.signed_percent(saturation.gain_per_doubling)} "
+            f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
+            chip=f"last doubling {weigh.signed_percent(saturation.gain_per_doubling)}",
         ),
         weigh.stated(
             "load.beyond-knee",
@@ -105,7 +105,9 @@ def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
     pairs = [(s.load, s.response.mean.point) for s in beyond if isinstance(s.response.mean, Estimate)]
     lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
     if lost > MOST_FAILED:
-        text = f"{lost:.1%} fail: who fails leaves early, and the response times of the rest say less"
+        text = (
+            f"{weigh.percent(lost)} fail: who fails leaves early, and the response times of the rest say less"
+        )
         return weigh.stated("response.slope", None, text=text)
     if len(pairs) < 2:
         return weigh.stated("response.slope", None, text="fewer than two levels on the plateau with a mean")
@@ -115,13 +117,17 @@ def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
     off = slope / expected - 1
     text = (
         f"each further user adds {numbers.with_unit(slope, 's')}, 1 / throughput is "
-        f"{numbers.with_unit(expected, 's')} ({off:+.0%}, limit {SLOPE_TOLERANCE:.0%})"
+        f"{numbers.with_unit(expected, 's')} ({weigh.signed_percent(off)}, "
+        f"limit {weigh.percent(SLOPE_TOLERANCE)})"
     )
     # A mean over few, long requests scatters by more than the tolerance: then the slope decides nothing.
     if _is_coarse(beyond[-2:]):
         return weigh.stated("response.slope", True if abs(off) <= SLOPE_TOLERANCE else None, text=text)
     return weigh.stated(
-        "response.slope", abs(off) <= SLOPE_TOLERANCE, text=text, chip=f"R grows {off:+.0%} of 1/X"
+        "response.slope",
+        abs(off) <= SLOPE_TOLERANCE,
+        text=text,
+        chip=f"R grows {weigh.signed_percent(off)} of 1/X",
     )
 
 
@@ -157,7 +163,7 @@ def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
     first = next((s for s in curve.steps if s.load >= saturation.plateau_from), top)
     before, after = weigh.short(first.response.mean), weigh.short(top.response.mean)
     if first is top:
-        return f"At {top.load:g} users {waiting:.0%} of the response time is waiting."
+        return f"At {top.load:g} users {weigh.percent(waiting)} of the response time is waiting."
     return (
         f"From {first.load:g} to {top.load:g} users throughput stays at "
         f"{numbers.with_unit(saturation.capacity, '1/s')} while the mean response time goes "

@@ -78,14 +78,14 @@ def saturation(steps: Sequence[Step], *, alone_s: float | None, think_s: float) 
     drop = 1 - means[-1] / capacity
     if _fell(steps, on_plateau):
         verdict: Verdict = "retrograde"
-        reason = f"throughput fell by {drop:.0%} beyond the plateau"
+        reason = f"throughput fell by {drop * 100:.0f} % beyond the plateau"
     elif gain >= GAIN_PER_DOUBLING:
-        verdict, reason = "underdriven", f"the last doubling of the load still gave {gain:.0%}"
+        verdict, reason = "underdriven", f"the last doubling of the load still gave {gain * 100:.0f} %"
     elif beyond is not None and beyond < BEYOND_KNEE:
         verdict = "underdriven"
         reason = f"the last load is {beyond:.1f} times the knee, a plateau needs {BEYOND_KNEE}"
     else:
-        verdict, reason = "saturated", f"the last doubling of the load gave {gain:.0%}"
+        verdict, reason = "saturated", f"the last doubling of the load gave {gain * 100:.0f} %"
     return Saturation(
         verdict, capacity, gain, knee, beyond, steps[int(on_plateau[0])].load, float(drop), reason
     )
@@ -163,7 +163,7 @@ def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
     best = min(fits, key=lambda fit: float(fit.cost))
     error = math.sqrt(2 * float(best.cost) / users.size)
     if error > 0.10:
-        return Insufficient(f"a bend leaves {error:.0%} unexplained")
+        return Insufficient(f"a bend leaves {error * 100:.0f} % unexplained")
     slope, plateau, sharpness = (math.exp(value) for value in best.x)
     return Hinge(slope, plateau, sharpness, error)
 

@@ -56,7 +56,7 @@ def test_a_quiet_service_is_healthy_with_its_headroom() -> None:
     verdict = findings.assess(facts(healthy_curve(), gates=gates))
 
     assert [f.rule for f in verdict.findings] == ["no-finding.healthy"]
-    assert "100% of the CPU is left" in verdict.findings[0].statement  # 0.02 of 4 cores
+    assert "100 % of the CPU is left" in verdict.findings[0].statement  # 0.02 of 4 cores
     assert any(isinstance(other, NotAssessed) for other in verdict.not_assessed)
 
 

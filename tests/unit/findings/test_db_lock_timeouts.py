@@ -21,7 +21,7 @@ def test_errors_that_pile_at_a_time_out_with_a_log_line_are_probable_and_no_more
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE
-    assert finding.statement.startswith("1.9% of requests end with 500 at 20 users")  # 5 of 270
+    assert finding.statement.startswith("1.9 % of requests end with 500 at 20 users")  # 5 of 270
 
 
 def test_a_pile_without_a_log_line_is_only_suspected_and_says_may() -> None:

@@ -82,7 +82,7 @@ def test_more_processes_than_cores_share_them_and_are_occupied_all_the_same() ->
         ("occupied 0.02", {"processes": (process(0.02),)}),  # a lock, or a pool of threads that wait
         ("hot threads a process: 8", {"processes": (process(0.95, hot=8),)}),  # threads that share the cores
         ("0.09 of what", {"probes": (probe(0.002 + 0.09 * 3.65, delayed=0.9),)}),  # the kernel switches
-        ("30% of probes", {"probes": (probe(1.5, delayed=0.3),)}),  # pauses hold up few
+        ("30 % of probes", {"probes": (probe(1.5, delayed=0.3),)}),  # pauses hold up few
         ("sent late", {"probes": (probe(3.65, late=True),)}),
     ],
 )

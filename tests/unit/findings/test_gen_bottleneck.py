@@ -19,7 +19,7 @@ def test_a_busy_generator_on_a_plateau_is_the_limit() -> None:
     finding = assess(facts(curve(*flat(0.97, 0.004), think=0.0)))
 
     assert isinstance(finding, Finding)
-    assert finding.statement == "20,000 /s is a lower bound: the generator works 97% of the time"
+    assert finding.statement == "20,000 /s is a lower bound: the generator works 97 % of the time"
 
 
 def test_a_service_that_fills_its_cores_is_the_limit_itself() -> None:
