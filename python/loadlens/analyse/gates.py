@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.findings.evidence import FULL_CORES, GENERATOR_AT_FAULT, OTHERS_MATTER, percent
+from loadlens.findings.evidence import FULL_CORES, OTHERS_MATTER, generator_in_time, percent
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
 
@@ -48,9 +48,12 @@ def _generator(steps: Sequence[Step]) -> Gate:
     known = [step for step in steps if step.generator.verdict != "unknown"]
     if not known:
         return Gate("generator", None, "the generator's health was not recorded")
-    late = [step for step in known if step.generator.verdict in GENERATOR_AT_FAULT]
+    late = [step for step in known if generator_in_time(step.generator) is False]
     if late:
         return Gate("generator", False, f"the generator was late in {_named(late, len(known))}")
+    waited = [step for step in known if step.generator.verdict == "starved"]
+    if waited:
+        return Gate("generator", None, f"the generator waited for a core in {_named(waited, len(known))}")
     busiest = max((step.generator.busy or 0.0) for step in known)
     return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most")
 

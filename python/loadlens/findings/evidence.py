@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.looks import numbers
-from loadlens.model.facts import Curve, Step
+from loadlens.model.facts import Curve, GeneratorWatch, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Grade
 from loadlens.stats.interval import Insufficient, Interval
 
 FULL_CORES = 0.9  # of the cores that generator and services share: beyond, they take them from each other
 OTHERS_MATTER = 0.10  # of the machine: beyond, what the service lacked may have been taken from it
 STATEMENT_LENGTH = 90
-GENERATOR_AT_FAULT = ("limit", "late", "starved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,23 @@ def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
     return Counter(name, text, ruled_out)
 
 
+def generator_in_time(watch: GeneratorWatch) -> bool | None:
+    """Whether requests were sent as they were due; none when that is not known.
+
+    A generator that waited for a core is in time as long as its lag stays within the limit that the response
+    times set.
+    """
+    if watch.verdict == "kept_up":
+        return True
+    if watch.verdict == "limit":
+        return False
+    if watch.lag_p99_s is None or watch.lag_limit_s is None:
+        return None
+    return watch.lag_p99_s <= watch.lag_limit_s
+
+
 def generator_rival(step: Step) -> Counter:
-    """The generator as the cause: ruled out when it kept up."""
+    """The generator as the cause: ruled out when it sent in time."""
     watch = step.generator
     parts = []
     if watch.busy is not None:
@@ -112,8 +126,9 @@ def generator_rival(step: Step) -> Counter:
     if watch.lag_p99_s is not None:
         parts.append(f"late {numbers.with_unit(watch.lag_p99_s, 's')} at p99")
     text = ", ".join(parts) or "its health was not recorded"
-    known = watch.verdict != "unknown"
-    return rival("generator", text, (watch.verdict not in GENERATOR_AT_FAULT) if known else None)
+    if watch.lag_limit_s is not None and watch.lag_p99_s is not None:
+        text += f" (limit {numbers.with_unit(watch.lag_limit_s, 's')})"
+    return rival("generator", text, generator_in_time(watch))
 
 
 def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:

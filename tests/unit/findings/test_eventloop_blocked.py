@@ -101,7 +101,15 @@ def test_work_below_two_milliseconds_is_not_told_from_fair_sharing() -> None:
 
 
 def test_a_late_generator_only_keeps_it_from_being_strong_when_the_probe_was_in_time() -> None:
-    assert found(assess(facts(blocked(0.2, generator=generator(verdict="late"))))).grade is Grade.PROBABLE
+    late = generator(verdict="late", lag_p99_s=0.5)
+
+    assert found(assess(facts(blocked(0.2, generator=late)))).grade is Grade.PROBABLE
+
+
+def test_a_generator_that_waited_for_a_core_but_sent_in_time_is_ruled_out() -> None:
+    waited = generator(verdict="starved", lag_p99_s=0.0009)  # limit 1 ms
+
+    assert found(assess(facts(blocked(0.2, generator=waited)))).grade is Grade.STRONG
 
 
 @pytest.mark.parametrize(
