@@ -1,4 +1,4 @@
-"""One record of every version that was ever written stays here and opens, also its trial cut off by a kill."""
+"""One record of every version that was ever written stays here and opens, also its trial cut by a kill."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from loadlens import engine, store
-from loadlens.errors import EngineError, ExitCode, RecordError, TestbedError
+from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
 from loadlens.model.study import PlannedTrial, Probe
 from loadlens.model.topology import Limits, Service
 from loadlens.model.trial import TrialStatus
@@ -541,6 +541,32 @@ def test_a_taken_folder_is_refused_before_anything_is_built(
 
     with pytest.raises(RecordError, match="already holds something"):
         run_study(tiny.planned(tiny.write_study(tmp_path / "s")), tmp_path / "run", cache=tmp_path / "cache")
+
+
+def test_a_plan_that_the_engine_will_refuse_is_refused_before_anything_is_built(
+    tmp_path: Path, scripted: type[ScriptedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadlens.run.study.prepare_all", lambda *_, **__: pytest.fail("it was built"))
+    study = tiny.planned(tiny.write_study(tmp_path / "study"))
+    case = replace(study.cases[0], workload=Closed(users=0))
+
+    with pytest.raises(PlanError, match=r"case alone-users-1: streams"):
+        run_study(replace(study, cases=(case,)), tmp_path / "run", cache=tmp_path / "cache")
+
+    assert not (tmp_path / "run").exists()
+
+
+def test_packages_of_a_built_environment_are_recorded_by_version(
+    tmp_path: Path, scripted: type[ScriptedRun]
+) -> None:
+    path = tiny.write_study(tmp_path / "study", service="build: {python: requirements.txt}", trials=1)
+    (tmp_path / "study" / "requirements.txt").write_text("# nothing is needed\n")
+
+    run_study(tiny.planned(path), tmp_path / "run", cache=tmp_path / "cache")
+
+    built = store.open_run(tmp_path / "run").environment["builds"]["web"]
+    assert len(built["digest"]) == 32
+    assert all(isinstance(version, str) for version in built["packages"].values())
 
 
 def test_what_changed_of_the_machine_is_named() -> None:

@@ -166,7 +166,10 @@ def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], .
     found = []
     for group in ("machine", "limits", "software"):
         for name, value in (environment.get(group) or {}).items():
-            found.append((name.replace("_", " "), _plain(name, value)))
+            no_limit = group == "limits" and value is None
+            found.append((name.replace("_", " "), "no limit" if no_limit else _plain(name, value)))
+    for service, built in (environment.get("builds") or {}).items():
+        found.append((f"built for {service}", _plain("packages", built.get("packages") or {})))
     command = environment.get("command")
     if command:
         found.append(("command", " ".join(str(part) for part in command)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping
@@ -40,14 +41,21 @@ class Preparations:
         """For one case."""
         return self.by_builds[_builds(case)]
 
-    def digests(self) -> dict[str, str]:
-        """Digest of each service's built environment."""
+    def builds(self) -> dict[str, dict[str, object]]:
+        """Of each service that was built: digest of its environment, packages in it by version."""
         return {
-            service: environment.digest
+            service: {"digest": environment.digest, "packages": _packages(environment.folder)}
             for prepared in self.by_builds.values()
             for service, environment in prepared.environments.items()
             if environment.digest is not None
         }
+
+
+def _packages(environment: Path | None) -> dict[str, str]:
+    """Python packages that an environment holds; empty for other kinds of build."""
+    places = [] if environment is None else [str(p) for p in environment.glob("lib/python*/site-packages")]
+    found = importlib.metadata.distributions(path=places) if places else ()
+    return dict(sorted((package.name, package.version) for package in found))
 
 
 def _builds(case: Case) -> tuple[object, ...]:

@@ -13,10 +13,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from loadlens import design, store
-from loadlens.errors import LoadlensError, RecordError, TestbedError
+from loadlens import design, engine, store
+from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Target
 from loadlens.run import environment, planning, settling
 from loadlens.run.bench import Bench, Preparations, prepare_all
 from loadlens.run.conduct import Around, Conducted, conduct
@@ -74,6 +75,7 @@ def _run(
     study: Study, out: Path, resume: bool, progress: Progress, cache: Path, interrupts: Interrupts
 ) -> Path:
     trials = design.order(study)
+    refuse_bad_plans(trials)
     if resume:
         writer = store.resume_run(out, study, trials)
     else:
@@ -81,7 +83,7 @@ def _run(
     try:
         with interrupts.allowed():
             preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
-        now = environment.of_machine(Path(study.folder)) | {"builds": preparations.digests()}
+        now = environment.of_machine(Path(study.folder)) | {"builds": preparations.builds()}
         if resume:
             before = store.open_run(out).environment
             writer.event("resumed", environment=environment.differences(before, now), command=now["command"])
@@ -95,6 +97,20 @@ def _run(
     with writer:
         _Run(study, trials, writer, preparations, progress, interrupts, before).go()
     return writer.path
+
+
+def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
+    """Let the engine look at the plan of every case before anything is started.
+
+    Raises:
+        PlanError: The engine will refuse one; its case and faults are named.
+    """
+    nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # where the load goes is not known before services are up
+    for case, trial in {trial.case.slug: trial for trial in trials}.items():
+        faults = engine.validate(planning.plan_of(trial, nowhere).to_json())
+        if faults:
+            words = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
+            raise PlanError(f"the engine refuses the plan of case {case}: {words}")
 
 
 def refuse_taken(out: Path) -> None:
