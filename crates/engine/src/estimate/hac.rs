@@ -56,3 +56,31 @@ impl Series {
         special::t_quantile(0.975, freedom.max(2.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_count_with_bartletts_weights_up_to_the_bandwidth() {
+        // Hand count for 1 2 3 4: bandwidth round(1.3 x 2) = 3, deviations -1.5 -0.5 0.5 1.5, products 5 at lag 0,
+        // 1.25 at lag 1 (weight 2/3), -1.5 at lag 2 (weight 1/3): 5 + 2 (0.8333 - 0.5) = 17/3.
+        let series = Series::new(vec![1.0, 2.0, 3.0, 4.0]);
+
+        assert!((series.sum_se() - (17.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert!((series.t() - 4.302_652_729_749_462).abs() < 1e-9); // 1.5 x 4 / 3 = 2 degrees of freedom
+        assert_eq!(Series::new(vec![0.0; 100]).bandwidth, 13);
+    }
+
+    #[test]
+    fn intervals_that_follow_each_other_widen_and_those_that_alternate_narrow() {
+        let ramp: Vec<f64> = (0..60).map(f64::from).collect();
+        let zigzag: Vec<f64> = (0..60).map(|i| f64::from(i % 2)).collect();
+
+        for (deviations, widens) in [(ramp, true), (zigzag, false)] {
+            let series = Series::new(deviations);
+            assert_eq!(series.sum_se() > 2.0 * series.independent_sum_se(), widens);
+            assert_eq!(series.sum_se() < 0.5 * series.independent_sum_se(), !widens);
+        }
+    }
+}

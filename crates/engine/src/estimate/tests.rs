@@ -206,6 +206,21 @@ fn a_quantile_without_enough_requests_has_no_value_and_says_how_long_to_run() {
 }
 
 #[test]
+fn the_last_request_that_is_needed_decides() {
+    // 36 is the fewest for p90: 0.9^36 = 0.0225 <= 0.025 < 0.9^35.
+    assert!(distribution(&rising(35, 5)).p90.value.is_none());
+    assert!(distribution(&rising(36, 5)).p90.value.is_some());
+}
+
+#[test]
+fn a_request_cut_off_at_the_age_at_which_another_finished_lasted_longer_than_it() {
+    let survival = Survival::new([(5, 1)].into_iter(), [(5, 1)].into_iter());
+
+    assert_eq!(survival.above(5), 0.5);
+    assert_eq!((survival.reach(0.5), survival.reach(0.6)), (Some(5), None));
+}
+
+#[test]
 fn nothing_recorded_decides_nothing() {
     for intervals in [
         vec![],

@@ -259,3 +259,38 @@ fn a_head_of_exactly_64_kib_is_read_and_one_byte_more_is_not() {
         HeadResult::Invalid(Violation::Limit(_))
     ));
 }
+
+#[test]
+fn no_control_byte_but_tab_stands_in_a_value() {
+    for byte in (0..=0xffu8).filter(|byte| *byte != b'\n') {
+        let head = [
+            &b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: b"[..],
+            &[byte],
+            &b"c\r\n\r\n"[..],
+        ]
+        .concat();
+
+        let is_read = matches!(parse_head(&head, false), HeadResult::Complete(_));
+
+        assert_eq!(
+            is_read,
+            byte == b'\t' || (byte >= b' ' && byte != 0x7f),
+            "{byte}"
+        );
+    }
+}
+
+#[test]
+fn an_extension_of_exactly_4_kib_is_passed_over_and_one_byte_more_is_not() {
+    for (length, is_read) in [(4096, true), (4097, false)] {
+        let wire = format!("0;{}\r\n\r\n", "a".repeat(length));
+
+        let decoded = BodyDecoder::new(Framing::Chunked).decode(wire.as_bytes(), &mut |_| {});
+
+        assert_eq!(
+            decoded.is_ok_and(|decoded| decoded.done),
+            is_read,
+            "{length}"
+        );
+    }
+}
