@@ -13,12 +13,21 @@ if TYPE_CHECKING:
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A record. Example: runs/register-2c90")]
 
 
-def report(run: Run) -> None:
+def report(
+    run: Run,
+    explore: Annotated[
+        bool,
+        typer.Option(
+            "--explore",
+            help="Let charts answer to the pointer; the page grows by 0.9 MB. Default: static charts.",
+        ),
+    ] = False,
+) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
     Reads the record and nothing else: the services need not exist any more.
     """
-    _, files = write_report(run)
+    _, files = write_report(run, explore=explore)
     for path in files:
         typer.echo(path)
 
@@ -31,7 +40,7 @@ def show(run: Run) -> None:
     print_report(analyse.report(store.open_run(run)))
 
 
-def write_report(run: Path) -> tuple[Report, tuple[Path, ...]]:
+def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:
     """Analyse a record and put its report beside the trials, for a browser and as text.
 
     Returns:
@@ -41,6 +50,6 @@ def write_report(run: Path) -> tuple[Report, tuple[Path, ...]]:
     from loadlens.render import html, markdown
 
     made = analyse.report(store.open_run(run))
-    page = store.write_report(run, store.REPORT_HTML, html.page(made))
+    page = store.write_report(run, store.REPORT_HTML, html.page(made, explore=explore))
     texts = {name: store.write_report(run, name, content) for name, content in markdown.files(made).items()}
     return made, (page, texts[store.REPORT_MARKDOWN])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -13,9 +14,9 @@ import pytest
 
 from loadlens.model.report import Report
 from loadlens.render import html
-from loadlens.render.html import pictures, sections
+from loadlens.render.html import explore, pictures, sections
 from tests.golden import assert_as_reviewed
-from tests.unit.render import sample_report
+from tests.unit.render import sample_charts, sample_report
 from tests.unit.render.parsed import Node, parse
 
 MB = 1_000_000
@@ -73,9 +74,8 @@ def test_policy_allows_the_one_script_of_the_page_and_nothing_else(name: str):
         for m in page.all("meta")
         if m.attributes.get("http-equiv") == "Content-Security-Policy"
     ]
-    digest = base64.b64encode(hashlib.sha256("".join(map(str, script.children)).encode()).digest()).decode()
     assert "default-src 'none'" in policy
-    assert f"script-src 'sha256-{digest}'" in policy
+    assert f"script-src 'sha256-{digest(script)}'" in policy
     assert "unsafe-eval" not in policy
     assert not [a for n in page.walk() for a in n.attributes if a.startswith("on")]
 
@@ -337,6 +337,39 @@ def test_numbers_in_the_text_of_a_drawing_keep_their_digits():
 )
 def test_anchors_are_stable_and_may_stand_in_an_address(parts: tuple[str, ...], name: str):
     assert sections.anchor(*parts) == name
+
+
+def test_no_spec_can_end_the_element_that_it_stands_in():
+    chart = sample_report.hostile(sample_charts.ladder())
+
+    specs = explore.specs([("a", chart)])
+
+    assert "<" not in specs
+    assert "</script><script>" in json.dumps(json.loads(specs)["a"])
+
+
+def test_charts_can_be_explored_where_asked_for():
+    page = html.page(sample_report.one(), explore=True)
+
+    specs, bundle, script = parse(page).all("script")
+    assert specs.attributes["type"] == "application/json"
+    assert list(json.loads("".join(map(str, specs.children)))) == [
+        "chart-quantiles",
+        "chart-heat",
+        "chart-demand",
+    ]
+    policy = page.split("script-src ")[1].split('"')[0]
+    assert [digest(bundle) in policy, digest(script) in policy, digest(specs) in policy] == [
+        True,
+        True,
+        False,
+    ]
+    assert "unsafe-eval" not in policy
+    assert len(page.encode()) <= 1.5 * MB
+
+
+def digest(script: Node) -> str:
+    return base64.b64encode(hashlib.sha256("".join(map(str, script.children)).encode()).digest()).decode()
 
 
 def test_structure_of_the_page_is_as_reviewed():

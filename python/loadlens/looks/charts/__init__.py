@@ -133,6 +133,22 @@ def png(chart: Chart, theme: tokens.Theme = "light", *, scale: float = 2.0) -> b
     return drawn
 
 
+def interactive_spec(chart: Chart) -> dict[str, Any]:
+    """The spec for a page that has the script: what a mark encodes shows at the pointer."""
+    full = spec(chart)
+    full["config"]["mark"]["tooltip"] = True
+    full["config"]["background"] = "transparent"  # the page's own, in either theme
+    return full
+
+
+def script_bundle(snippet: str) -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that ends with the snippet."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle(snippet)
+    return bundle
+
+
 def altair_chart(chart: Chart, theme: tokens.Theme = "light") -> altair.TopLevelMixin:
     """The chart for a notebook."""
     import altair

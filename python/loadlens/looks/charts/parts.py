@@ -97,9 +97,15 @@ def name_length(picture: int) -> int:
 
 
 def wrapped(title: str, width: float) -> list[str]:
-    """A title in lines that fit; titles do not wrap by themselves."""
+    """A title in as few lines as fit, none much shorter than the others; titles do not wrap by themselves."""
     most = max(12, int(width / (CHARACTER_PX * LABEL_SLACK * 0.95)))
-    return textwrap.wrap(title, most) or [""]
+    lines = textwrap.wrap(title, most) or [""]
+    for narrower in range(most - 1, len(title) // len(lines), -1):
+        evener = textwrap.wrap(title, narrower)
+        if len(evener) > len(lines):
+            break
+        lines = evener
+    return lines
 
 
 def text(label: object, length: int = 60) -> str:

@@ -48,6 +48,37 @@
   addEventListener("hashchange", reveal);
   reveal();
 
+  // Charts that answer to the pointer, where the page brings their script.
+  const explore = (figure, spec) => {
+    const still = figure.querySelector(".picture");
+    const live = document.createElement("div");
+    live.className = "picture live";
+    live.hidden = true;
+    still.after(live);
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "explore";
+    figure.querySelector(".tools").append(button);
+    const refuse = () => Promise.reject(new Error("this page loads nothing"));
+    let drawn = false;
+    button.addEventListener("click", () => {
+      live.hidden = !live.hidden;
+      still.hidden = !live.hidden;
+      button.textContent = live.hidden ? "explore" : "static";
+      if (drawn) return;
+      drawn = true;
+      loadlensEmbed(live, spec, {
+        ast: true, renderer: "svg", actions: false, mode: "vega-lite", loader: { load: refuse, sanitize: refuse },
+      }).catch((fault) => { live.textContent = "not drawn: " + fault.message; });
+    });
+  };
+  if (byId("specs") && window.loadlensEmbed) {
+    for (const [id, spec] of Object.entries(JSON.parse(byId("specs").textContent))) {
+      const figure = byId(id);
+      if (figure) explore(figure, spec);
+    }
+  }
+
   // j and k: next and previous finding.
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;

@@ -19,37 +19,49 @@ from markupsafe import Markup
 from loadlens.looks import charts, tokens, words
 from loadlens.model.report import Report
 from loadlens.render import cells
+from loadlens.render.html import explore as interactive
 from loadlens.render.html import pictures, sections
 
 _HERE = "loadlens.render.html"
 
 
-def page(report: Report) -> str:
+def page(report: Report, *, explore: bool = False) -> str:
     """The whole page as one string of HTML.
+
+    Args:
+        report: What to show.
+        explore: Put the script of Vega into the page (0.9 MB), so that charts can answer to the pointer.
 
     Raises:
         ValueError: A chart of the report has columns or options that its kind does not know.
     """
     script = _file("page.js")
+    shown = sections.view(report)
+    figures = (*shown.charts, *shown.published_charts)
+    bundle = interactive.bundle() if explore else ""
+    explored = interactive.specs((figure.id, figure.chart) for figure in figures) if explore else ""
     return (
         _environment()
         .get_template("page.html")
         .render(
             report=report,
-            view=sections.view(report),
-            policy=_policy(script),
+            view=shown,
+            policy=_policy(script, bundle),
+            bundle=Markup(bundle),
+            specs=Markup(explored),
             style=Markup(_style(report.record_digest)),
             script=Markup(script),
         )
     )
 
 
-def _policy(script: str) -> str:
-    """Content-Security-Policy: nothing is loaded from anywhere, and no script runs but ours."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _policy(*scripts: str) -> str:
+    """Content-Security-Policy: nothing is loaded from anywhere, and no script runs but these."""
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts if s)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digest}'"
+        f"script-src {allowed}"
     )
 
 
