@@ -1,0 +1,206 @@
+//! What a plan may not ask for, and what is read when it is compiled.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn the_environment_is_read_once_and_never_told() {
+    // SAFETY of the test: names of its own, no other test reads or writes them.
+    unsafe {
+        std::env::set_var("LOADLENS_TEST_TOKEN", "s3cr3t/\"x");
+        std::env::set_var("LOADLENS_TEST_BROKEN", "s3cr3t\r\nA: b");
+    }
+    let step = |header: &str| {
+        json!([{"name": "a", "method": "POST", "path": "/{{env LOADLENS_TEST_TOKEN}}",
+            "headers": [["Authorization", header]],
+            "body": {"kind": "json", "value": {"t": "{{env LOADLENS_TEST_TOKEN}}"}}}])
+    };
+
+    let stream = compiled(step("Bearer {{env LOADLENS_TEST_TOKEN}}"));
+    let request = String::from_utf8(stream.steps[0].static_bytes().unwrap().to_vec()).unwrap();
+    assert!(
+        request.starts_with("POST /s3cr3t%2F%22x HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains("\r\nAuthorization: Bearer s3cr3t/\"x\r\n"),
+        "{request}"
+    );
+    assert_eq!(body_of(&request), r#"{"t":"s3cr3t/\"x"}"#);
+
+    assert!(!format!("{stream:?}").contains("s3cr3t"), "{stream:?}");
+
+    let broken = fault(step("{{env LOADLENS_TEST_BROKEN}}"));
+    assert_eq!(
+        broken,
+        "streams[0].scenarios[0].steps[0].headers[0]: environment variable LOADLENS_TEST_BROKEN has a control byte, \
+         which no header may have"
+    );
+    let unset = fault(step("{{env LOADLENS_TEST_UNSET}}"));
+    assert!(
+        unset.contains("environment variable LOADLENS_TEST_UNSET is not set"),
+        "{unset}"
+    );
+    assert!(plan(step("{{env LOADLENS_TEST_UNSET}}"))
+        .validate()
+        .is_empty()); // reads no environment
+}
+
+#[test]
+fn a_body_file_is_sent_only_as_it_was_planned() {
+    let path = std::env::temp_dir().join(format!("loadlens-body-{}", std::process::id()));
+    std::fs::write(&path, "abc").unwrap();
+    // FIPS 180-2, appendix B.1: SHA-256 of "abc".
+    let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let step = |path: &str, digest: &str| json!([{"name": "a", "method": "PUT", "path": "/", "body": {"kind": "file", "path": path, "digest": digest}}]);
+    let path = path.to_str().unwrap();
+
+    let stream = compiled(step(path, digest));
+    assert!(stream.steps[0]
+        .static_bytes()
+        .unwrap()
+        .ends_with(b"Content-Length: 3\r\n\r\nabc"));
+    assert!(fault(step(path, &"0".repeat(64))).contains("has changed since the plan was made"));
+    std::fs::remove_file(path).unwrap();
+    assert!(fault(step(path, digest)).contains("cannot be read"));
+    assert!(plan(step(path, digest)).validate().is_empty()); // reads no file
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_where_it_stands() {
+    let at = "streams[0].scenarios[0].steps[0]";
+    let get = |path: &str| json!([{"name": "a", "method": "GET", "path": path}]);
+    let with_header = |name: &str, value: &str| json!([{"name": "a", "method": "GET", "path": "/", "headers": [[name, value]]}]);
+    for (steps, place, part) in [
+        (get("items"), ".path", "does not begin with `/`"),
+        (
+            get("/a b"),
+            ".path",
+            "` ` may not stand in a path or query: write %20",
+        ),
+        (get("/a#b"), ".path", "write %23"),
+        (get("/\u{e9}"), ".path", "write %C3%A9"),
+        (get("/a\r\nb"), ".path", "write %0D"),
+        (get("/100%"), ".path", "write %25"),
+        (get("/{{uuidd}}"), ".path", "did you mean `uuid`?"),
+        (
+            json!([{"name": "a", "method": "GE T", "path": "/"}]),
+            ".method",
+            "is no method",
+        ),
+        (
+            json!([{"name": "a", "method": "CONNECT", "path": "/"}]),
+            ".method",
+            "tunnel",
+        ),
+        (
+            with_header("Host", "a"),
+            ".headers[0]",
+            "set target.authority",
+        ),
+        (
+            with_header("connection", "close"),
+            ".headers[0]",
+            "set connection.reuse",
+        ),
+        (
+            with_header("Content-Length", "1"),
+            ".headers[0]",
+            "engine's own",
+        ),
+        (
+            with_header("Transfer-Encoding", "chunked"),
+            ".headers[0]",
+            "engine's own",
+        ),
+        (
+            with_header("Expect", "100-continue"),
+            ".headers[0]",
+            "engine's own",
+        ),
+        (with_header("A B", "c"), ".headers[0]", "is no header name"),
+        (
+            with_header("A", "b\r\nC: d"),
+            ".headers[0]",
+            "a control byte",
+        ),
+        (
+            json!([{"name": "a", "method": "POST", "path": "/", "body": {"kind": "json", "value": {"{{uuid}}": 1}}}]),
+            ".body.value",
+            "a key of a JSON body cannot be a template",
+        ),
+        (
+            json!([{"name": "a", "method": "POST", "path": "/", "body": {"kind": "json", "value": {"a": ["{{x}}"]}}}]),
+            ".body.value.a[0]",
+            "`x` is unknown",
+        ),
+        (
+            json!([{"name": "a", "method": "GET", "path": "/", "checks": [{"kind": "json", "path": "a..b", "equals": 1}]}]),
+            ".checks[0]",
+            "empty name",
+        ),
+        (
+            json!([{"name": "a", "method": "GET", "path": "/", "checks": [{"kind": "contains", "text": "{{uuid}}"}]}]),
+            ".checks[0]",
+            "templates are not filled here",
+        ),
+        (
+            json!([{"name": "a", "method": "GET", "path": "/", "headers": [["Accept-Encoding", "gzip"]],
+                "checks": [{"kind": "contains", "text": "x"}]}]),
+            ".headers[0]",
+            "do not unpack",
+        ),
+        (
+            json!([{"name": "a", "method": "GET", "path": "/", "extract": [
+                {"name": "uuid", "from": {"kind": "header", "name": "A"}}]}]),
+            ".extract[0]",
+            "already means something",
+        ),
+    ] {
+        let found = fault(steps);
+        assert!(found.starts_with(&format!("{at}{place}: ")), "{found}");
+        assert!(found.contains(part), "{found} lacks {part}");
+    }
+}
+
+#[test]
+fn a_name_is_known_only_to_later_steps_of_its_scenario() {
+    let mut two = plan(json!([
+        {"name": "a", "method": "GET", "path": "/", "extract": [{"name": "id", "from": {"kind": "json", "path": "id"}}]},
+        {"name": "b", "method": "GET", "path": "/{{id}}"}]));
+    assert!(Program::compile(&two).is_ok());
+
+    two.streams[0].scenarios[0].steps.reverse();
+    let faults = two.validate();
+    assert_eq!(faults.len(), 1);
+    assert!(
+        faults[0].what.contains("no earlier step extracts anything"),
+        "{}",
+        faults[0]
+    );
+}
+
+#[test]
+fn every_fault_comes_at_once_and_from_both_ways_of_asking() {
+    let plan = plan(json!([
+        {"name": "a", "method": "G T", "path": "x", "expect": [99], "headers": [["Host", "a"]]},
+        {"name": "a", "method": "GET", "path": "/{{y}}", "think": {"kind": "uniform", "low_ns": 2, "high_ns": 1}}]));
+
+    let faults = plan.validate();
+
+    let places: Vec<&str> = faults.iter().map(|fault| fault.where_.as_str()).collect();
+    for place in [
+        "streams[0].scenarios[].steps",
+        "streams[0].scenarios[0].steps[0].expect[0]",
+        "streams[0].scenarios[0].steps[1].think",
+        "streams[0].scenarios[0].steps[0].method",
+        "streams[0].scenarios[0].steps[0].path",
+        "streams[0].scenarios[0].steps[0].headers[0]",
+        "streams[0].scenarios[0].steps[1].path",
+    ] {
+        assert!(places.contains(&place), "{place} not in {places:?}");
+    }
+    assert_eq!(faults.len(), 7);
+    assert_eq!(Program::compile(&plan).unwrap_err(), faults);
+}

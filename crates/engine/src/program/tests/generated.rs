@@ -1,0 +1,105 @@
+//! Any template with any value is a valid request.
+
+use proptest::prelude::*;
+use serde_json::{json, Value as Json};
+
+use super::*;
+
+/// Any text that an answer may carry as a JSON string.
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[ -~]{0,30}",
+        "[\r\n\t:%/?# \u{0}\u{7f}\u{e9}]{0,12}"
+    ]
+}
+
+/// A template for path, header or body: text that may stand there, and slots.
+fn any_template() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z0-9/?=&._-]{0,6}",
+        Just("{{v}}".to_owned()),
+        Just("{{w}}".to_owned()),
+        Just("{{uuid}}".to_owned()),
+        Just("{{int -50 1000000}}".to_owned()),
+        Just("{{float -1 1}}".to_owned()),
+        Just("{{word 7}}".to_owned()),
+        Just("{{choice a b/c d%20}}".to_owned()),
+        Just("{{timestamp}}{{sequence}}".to_owned()),
+    ];
+    proptest::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn whatever_values_come_a_request_is_valid_http_with_the_length_it_says(
+        path in any_template(),
+        header in any_template(),
+        text in any_template(),
+        members in proptest::collection::vec(any_template(), 0..4),
+        as_json: bool,
+        values in (any_text(), any_text()),
+        seed: u64,
+    ) {
+        let body = if as_json {
+            json!({"kind": "json", "value": {"members": members, "text": text}})
+        } else {
+            json!({"kind": "text", "text": text})
+        };
+        let stream = compiled(json!([
+            {"name": "a", "method": "GET", "path": "/", "extract": [
+                {"name": "v", "from": {"kind": "json", "path": "v"}}, {"name": "w", "from": {"kind": "json", "path": "w"}}]},
+            {"name": "b", "method": "POST", "path": format!("/{path}"), "headers": [["X-A", header], ["X-B", "end"]],
+             "body": body}]));
+        let answer = json!({"v": values.0, "w": [values.1, 1]}).to_string();
+        let values = extracted(&stream, &answer);
+        let mut random = Random::new(seed);
+        let mut context = RenderContext { random: &mut random, seq: seed, unix_ns: seed };
+        let mut out = Vec::new();
+
+        if let Err(fault) = stream.steps[1].render(&values, &mut context, &mut out) {
+            prop_assert_eq!(fault, RenderFault::HeaderValue); // a value that no header may carry
+            prop_assert!(out.is_empty());
+            return Ok(());
+        }
+
+        let mut headers = [httparse::EMPTY_HEADER; 16];
+        let mut request = httparse::Request::new(&mut headers);
+        let httparse::Status::Complete(head) = request.parse(&out).unwrap() else { panic!("not whole") };
+        prop_assert_eq!((request.method, request.version), (Some("POST"), Some(1)));
+        let names: Vec<&str> = request.headers.iter().map(|header| header.name).collect();
+        let expected = if as_json {
+            vec!["Host", "User-Agent", "Accept", "Content-Type", "X-A", "X-B", "Content-Length"]
+        } else {
+            vec!["Host", "User-Agent", "Accept", "X-A", "X-B", "Content-Length"]
+        };
+        prop_assert_eq!(names, expected);
+        let length = std::str::from_utf8(request.headers.last().unwrap().value).unwrap();
+        prop_assert_eq!(length.parse::<usize>().unwrap(), out.len() - head);
+        let path = request.path.unwrap();
+        prop_assert!(path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"#<>\\^`{|}".contains(&byte)), "{}", path);
+        if as_json {
+            prop_assert!(serde_json::from_slice::<Json>(&out[head..]).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_same_seed_renders_the_same_request(text in any_template(), seed: u64) {
+        let stream = compiled(json!([
+            {"name": "a", "method": "GET", "path": "/", "extract": [
+                {"name": "v", "from": {"kind": "json", "path": "v"}}, {"name": "w", "from": {"kind": "json", "path": "w"}}]},
+            {"name": "b", "method": "POST", "path": "/", "body": {"kind": "text", "text": text}}]));
+        let values = extracted(&stream, r#"{"v":"x","w":1}"#);
+
+        let first = rendered(&stream.steps[1], &values, &mut Random::new(seed));
+
+        prop_assert_eq!(first, rendered(&stream.steps[1], &values, &mut Random::new(seed)));
+    }
+
+    #[test]
+    fn no_template_makes_the_reader_panic(text in "[{} a-z0-9.-]{0,40}") {
+        let _ = check_template(&text, &["a".to_owned()]);
+    }
+}
