@@ -1,7 +1,7 @@
 """What the services and the machine do while they are under load, read in a process of its own.
 
-To add a monitor: one file with the monitor and its spec, one line in MONITORS, one fixture, one page in
-docs/reference/monitors.
+To add a monitor: one file with the monitor, its spec and `wanted(scene)`, one line in MONITORS, one test, one
+page in docs/reference/monitors. CONTRIBUTING.md walks through it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from loadlens.monitors.launch import MonitorProcess, MonitorSpec, Source, start
+from loadlens.monitors.scene import Running, Scene
 
 if TYPE_CHECKING:
     from loadlens.monitors.reading import Monitor
@@ -23,6 +24,12 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
 }
 
 
+def spec_of(scene: Scene, *, marker: str | None = None) -> MonitorSpec:
+    """What every monitor is asked for in this testbed; one that finds nothing to watch is left out."""
+    sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in MONITORS.values()]
+    return MonitorSpec(tuple(source for source in sources if source is not None), marker=marker)
+
+
 def make(name: str) -> Monitor:
     """A new monitor of this name. Raises KeyError if there is none."""
     module, _, attribute = MONITORS[name].partition(":")
@@ -30,4 +37,14 @@ def make(name: str) -> Monitor:
     return monitor
 
 
-__all__ = ["MONITORS", "MonitorProcess", "MonitorSpec", "Source", "make", "start"]
+__all__ = [
+    "MONITORS",
+    "MonitorProcess",
+    "MonitorSpec",
+    "Running",
+    "Scene",
+    "Source",
+    "make",
+    "spec_of",
+    "start",
+]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,12 @@ class Groups:
 
     monitor: ClassVar[str] = "cgroup"
     groups: tuple[Group, ...]
+
+
+def wanted(scene: Scene) -> Groups | None:
+    """The control groups of the replicas that have limits."""
+    groups = tuple(Group(p.service, p.replica, folder) for p in scene.replicas for folder in p.groups)
+    return Groups(groups) if groups else None
 
 
 class CgroupMonitor:

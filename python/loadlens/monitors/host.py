@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loadlens.monitors.reading import NO_LABELS, Row, labels
+from loadlens.monitors.scene import Scene
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _SECTOR_BYTES = 512  # in /proc/diskstats, whatever the device's own sector size
@@ -39,6 +40,11 @@ class Host:
     """What the host monitor is asked for: there is nothing to choose."""
 
     monitor: ClassVar[str] = "host"
+
+
+def wanted(scene: Scene) -> Host:
+    """The machine is always watched."""
+    return Host()
 
 
 class HostMonitor:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.scene import Scene
 
 PSS_EVERY = 5  # ticks: the kernel walks all pages of the process for it
 _LOOK_AGAIN_EVERY = 10  # ticks: pids that belonged to nobody are looked at again
@@ -38,6 +39,15 @@ class Processes:
 
     monitor: ClassVar[str] = "proc"
     processes: tuple[Watched, ...]
+
+
+def wanted(scene: Scene) -> Processes:
+    """Every process; services with all that they start, parts of the lab alone."""
+    return Processes(
+        tuple(
+            Watched(p.service, p.replica, p.pid, p.mark, tree=p.defined is not None) for p in scene.processes
+        )
+    )
 
 
 class _Stat(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.scene import Scene
 
 _WITHIN_S = 5.0
 _LARGEST_BYTES = 16 << 20
@@ -38,6 +39,19 @@ class Scrapes:
 
     monitor: ClassVar[str] = "scrape"
     targets: tuple[ScrapeTarget, ...]
+
+
+def wanted(scene: Scene) -> Scrapes | None:
+    """Each replica of the services that tell where their metrics are."""
+    targets = []
+    for replica in scene.replicas:
+        if replica.defined is None or replica.defined.scrape is None or replica.ports is None:
+            continue
+        scrape = replica.defined.scrape
+        port = replica.ports[scrape.port or replica.defined.ports[0]]
+        url = f"http://{replica.host}:{port}{scrape.path}"
+        targets.append(ScrapeTarget(replica.service, replica.replica, url, scrape.every_s))
+    return Scrapes(tuple(targets)) if targets else None
 
 
 class _Scraper:

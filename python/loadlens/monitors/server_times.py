@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.scene import Scene
 
 _MOST_BYTES_A_TICK = 16 << 20  # of each file; the rest comes with the next tick, at the end all of it
 _LONGEST_LINE = 64 << 10
@@ -31,6 +32,16 @@ class Files:
 
     monitor: ClassVar[str] = "server_times"
     files: tuple[TimesFile, ...]
+
+
+def wanted(scene: Scene) -> Files | None:
+    """Every file of the services that write down their own response times."""
+    files = []
+    for path, name in scene.times_files.items():
+        keys = scene.service(name).server_times
+        if keys is not None:
+            files.append(TimesFile(name, path, keys.path, keys.status, keys.seconds))
+    return Files(tuple(files)) if files else None
 
 
 class _Tail:

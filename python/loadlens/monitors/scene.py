@@ -1,0 +1,46 @@
+"""What there is to watch in a trial, as plain data: the lab describes it, each monitor takes its part.
+
+A monitor's module has `wanted(scene)`, which returns what it is to be asked for, or none where there is
+nothing for it. So a new monitor is registered in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadlens.model.topology import Service
+
+GENERATOR = "(generator)"
+KEEPER = "(keeper)"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process that was started: a replica of a service, or a part of the lab itself."""
+
+    service: str  # its name; parts of the lab stand in brackets
+    replica: int
+    pid: int
+    mark: str = ""  # an environment entry that everything of this replica carries
+    host: str = ""
+    ports: Mapping[str, int] | None = None  # by name
+    groups: tuple[str, ...] = ()  # folders of the control groups that limit it
+    defined: Service | None = None  # as the study says; none: a part of the lab
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One trial's testbed."""
+
+    processes: tuple[Running, ...]
+    times_files: Mapping[str, str]  # path of a file with server times -> the service that writes it
+
+    @property
+    def replicas(self) -> tuple[Running, ...]:
+        """The services' processes, without the lab's own."""
+        return tuple(process for process in self.processes if process.defined is not None)
+
+    def service(self, name: str) -> Service:
+        """A service as the study defines it."""
+        return next(p.defined for p in self.processes if p.service == name and p.defined is not None)
