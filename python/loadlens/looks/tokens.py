@@ -214,28 +214,7 @@ def vega_config(theme: Theme = "light") -> dict[str, Any]:
         "font": "system-ui, sans-serif",
         "padding": 4,
         "title": _title_config(theme),
-        "axis": {
-            "labelColor": c(INK_2),
-            "titleColor": c(INK_2),
-            "labelFontSize": axis,
-            "titleFontSize": axis,
-            "titleFontWeight": 400,
-            "domain": False,
-            "tickColor": c(LINE),
-            "gridColor": c(GRID),
-            "tickSize": 4,
-            "labelPadding": 4,
-        },
-        "axisX": {"grid": False, "domain": True, "domainColor": c(INK_2)},
-        "axisY": {
-            "titleAnchor": "end",
-            "titleAngle": 0,
-            "titleAlign": "left",
-            "titleBaseline": "bottom",
-            "titleX": 0,
-            "titleY": -6,
-            "tickCount": 5,
-        },
+        **_axis_config(theme),
         "header": {
             "labelColor": c(INK),
             "labelFontSize": axis,
@@ -267,6 +246,34 @@ def vega_config(theme: Theme = "light") -> dict[str, Any]:
         "point": {"filled": True, "size": 44, "opacity": 1},
         "rule": {"color": c(SLOTS[0])},
         "style": _vega_styles(theme),
+    }
+
+
+def _axis_config(theme: Theme) -> dict[str, Any]:
+    """Quiet axes; the title of a vertical one stands over its panel and is read like a headline."""
+    return {
+        "axis": {
+            "labelColor": INK_2.on(theme),
+            "titleColor": INK_2.on(theme),
+            "labelFontSize": TYPE["axis"].size,
+            "titleFontSize": TYPE["axis"].size,
+            "titleFontWeight": 400,
+            "domain": False,
+            "tickColor": LINE.on(theme),
+            "gridColor": GRID.on(theme),
+            "tickSize": 4,
+            "labelPadding": 4,
+        },
+        "axisX": {"grid": False, "domain": True, "domainColor": INK_2.on(theme)},
+        "axisY": {
+            "titleAnchor": "end",
+            "titleAngle": 0,
+            "titleAlign": "left",
+            "titleBaseline": "bottom",
+            "titleX": 0,
+            "titleY": -6,
+            "tickCount": 5,
+        },
     }
 
 
