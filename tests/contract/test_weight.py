@@ -21,7 +21,7 @@ def test_the_command_line_loads_nothing_heavy_before_a_verb_runs() -> None:
     assert not modules_after("import loadlens.cli") & HEAVY
 
 
-@pytest.mark.parametrize("more", ([], ["--json"], ["-q"]), ids=["summary", "json", "quiet"])
+@pytest.mark.parametrize("more", [[], ["--json"], ["-q"]], ids=["summary", "json", "quiet"])
 def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
     code = (
         "import sys\nfrom loadlens.cli import app\n"

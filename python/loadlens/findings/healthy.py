@@ -7,6 +7,8 @@ named.
 
 **Ruled out by.** A failed gate, or any other finding.
 
+**Thresholds.** None of its own: it stands on the gates and on the thresholds of every rule that looked.
+
 **Do.** Nothing, or test higher: the headroom is the highest rate and the CPU that was left.
 
 **Confirm.** Twice the load: still no finding.

@@ -1,0 +1,38 @@
+"""A finding is one file, one line, one fixture with a near miss, one page: what is missing is named."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from loadlens import findings
+
+ROOT = Path(__file__).parents[2]
+PARTS = {"__init__", "curves", "evidence"}  # files of the folder that are no findings
+HEADS = ("**Means.**", "**Needs.**", "**Ruled out by.**", "**Thresholds.**", "**Do.**", "**Confirm.**")
+FILES = sorted({path.stem for path in (ROOT / "python/loadlens/findings").glob("*.py")} - PARTS)
+
+
+def test_every_finding_is_registered() -> None:
+    registered = {rule.__module__.rpartition(".")[2] for rule in findings.RULES.values()} | {"healthy"}
+
+    assert set(FILES) == registered
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_finding_has_a_page_with_every_head(name: str) -> None:
+    page = importlib.import_module(f"loadlens.findings.{name}").__doc__ or ""
+
+    assert [head for head in HEADS if head not in page] == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_finding_has_a_test_with_a_hit_and_a_near_miss(name: str) -> None:
+    path = ROOT / "tests/unit/findings" / f"test_{name}.py"
+
+    assert path.exists(), f"write {path.relative_to(ROOT)}"
+    text = path.read_text()
+    assert "Finding)" in text, "one record where it fires"
+    assert "Absent" in text or "NotAssessed" in text, "one near miss where it stays silent"
