@@ -524,6 +524,35 @@ def test_ctrl_c_while_services_start_leaves_none(tmp_path: Path, scripted: type[
     assert (trial.status, trial.engine) == (TrialStatus.ABORTED, None)
 
 
+def test_ctrl_c_while_a_trial_is_sealed_leaves_it_whole(tmp_path: Path, scripted: type[ScriptedRun]) -> None:
+    study = tiny.planned(tiny.write_study(tmp_path / "study"))
+
+    def then(event: Event) -> None:
+        if event == progress.Step("sealing"):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        run_study(study, tmp_path / "run", progress=Listener(then), cache=tmp_path / "cache")
+
+    record = store.open_run(tmp_path / "run")
+    assert [t.status for t in record.trials] == [TrialStatus.COMPLETE]
+    assert record.damage == ()
+
+
+def test_ctrl_c_while_building_ends_the_build_and_writes_nothing(
+    tmp_path: Path, scripted: type[ScriptedRun]
+) -> None:
+    path = tiny.write_study(tmp_path / "study", service="build: {run: sleep 61}")
+    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        run_study(tiny.planned(path), tmp_path / "run", cache=tmp_path / "cache")
+
+    assert time.monotonic() - began < 30
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_of_a_changed_study_is_not_taken_up(tmp_path: Path, scripted: type[ScriptedRun]) -> None:
     run_tiny(tmp_path, trials=1)
     other = tiny.planned(tiny.write_study(tmp_path / "study", trials=1, duration="400ms"))
