@@ -1,7 +1,7 @@
 """Hashing and verifying with bcrypt: on the event loop, or in a thread pool.
 
-bcrypt releases the GIL while it works. On the event loop that does not help: nothing else of this process runs
-until the hash is done. In the pool the loop goes on meanwhile.
+bcrypt releases the GIL while it works. On the event loop that does not help: nothing else of this process
+runs until the hash is done. In the pool the loop goes on meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one table, and `python -m api.schema` to create it before the workers fork: they must not race on it."""
+"""The one table, and `python -m api.schema` to create it before the workers fork, so that they do not race."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 class ResponseTimes:
     """ASGI middleware that appends one JSON line a request to a file shared by all workers.
 
-    The time runs from the moment the worker hands the request to the application until the application is done
-    with it. What a request waits in the socket before a blocked event loop accepts it is not in it, and cannot
-    be: compare with the client's figure.
+    The time runs from the moment the worker hands the request to the application until the application is
+    done with it. What a request waits in the socket before a blocked event loop accepts it is not in it, and
+    cannot be: compare with the client's figure.
     """
 
     def __init__(self, app: ASGIApp, file: str) -> None:
