@@ -169,7 +169,8 @@ def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], .
             no_limit = group == "limits" and value is None
             found.append((name.replace("_", " "), "no limit" if no_limit else _plain(name, value)))
     for service, built in (environment.get("builds") or {}).items():
-        found.append((f"built for {service}", _plain("packages", built.get("packages") or {})))
+        packages = built.get("packages") or {} if isinstance(built, Mapping) else built
+        found.append((f"built for {service}", _plain("packages", packages)))
     command = environment.get("command")
     if command:
         found.append(("command", " ".join(str(part) for part in command)))

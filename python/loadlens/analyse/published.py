@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -136,11 +137,26 @@ def _shape(pair: Pair, reference: Pair | None) -> tuple[str, float | None, str]:
             return "not measured", None, "only a lower bound is known"
     ours, theirs = multiple(pair.measured, reference.measured), pair.published / reference.published
     ratio = ours[0] / theirs
-    low = ours[1] / theirs if ours[1] is not None else ratio
-    high = ours[2] / theirs if ours[2] is not None else ratio
-    close = high >= 1 / (1 + AGREES_WITHIN) and low <= 1 + AGREES_WITHIN
-    note = f"{ours[0]:.3g} times the reference, published {theirs:.3g} times"
-    return ("agrees" if close else "differs"), ratio, note
+    low = ours[1] / theirs if ours[1] is not None else None
+    high = ours[2] / theirs if ours[2] is not None else None
+    bottom, top = 1 / (1 + AGREES_WITHIN), 1 + AGREES_WITHIN
+    note = f"{_times(ours[0])} the reference, published {_times(theirs)}"
+    if is_too_wide(low, high, bottom, top):
+        return "undecided", ratio, f"{note}; our interval is wider than the tolerance"
+    if low is None or high is None:  # an end is open: only the point can speak for it
+        return ("agrees" if bottom <= ratio <= top else "undecided"), ratio, note
+    return ("agrees" if bottom <= high and low <= top else "differs"), ratio, note
+
+
+def _times(ratio: float) -> str:
+    return f"{numbers.value(ratio, numbers.scale('ratio'))} times"
+
+
+def is_too_wide(low: float | None, high: float | None, bottom: float, top: float) -> bool:
+    """Whether an interval is over twice as wide as a tolerance, in logs: then a point inside says nothing."""
+    if low is None or high is None or low <= 0:
+        return False
+    return high / low > (top / bottom) ** 2
 
 
 def multiple(figure: Figure, reference: Figure) -> tuple[float, float | None, float | None]:
@@ -148,11 +164,12 @@ def multiple(figure: Figure, reference: Figure) -> tuple[float, float | None, fl
     assert isinstance(figure, Estimate)
     assert isinstance(reference, Estimate)
     ratio = figure.point / reference.point
-    if not (figure.low and figure.high and reference.low and reference.high):
-        return ratio, None, None
-    down = ((figure.point / figure.low - 1) ** 2 + (reference.high / reference.point - 1) ** 2) ** 0.5
-    up = ((figure.high / figure.point - 1) ** 2 + (reference.point / reference.low - 1) ** 2) ** 0.5
-    return ratio, ratio / (1 + down), ratio * (1 + up)
+    low = high = None
+    if figure.low and reference.high:
+        low = ratio / (1 + math.hypot(figure.point / figure.low - 1, reference.high / reference.point - 1))
+    if figure.high and reference.low:
+        high = ratio * (1 + math.hypot(figure.high / figure.point - 1, reference.point / reference.low - 1))
+    return ratio, low, high
 
 
 def _case_words(pair: Pair) -> str:
@@ -271,6 +288,8 @@ def _holds(
     if published is None or tolerance is None:
         return None
     bottom, top = published * (1 - tolerance), published * (1 + tolerance)
+    if is_too_wide(low, high, bottom, top):
+        return None
     if bottom <= point <= top:
         return True
     if low is None or high is None:

@@ -290,8 +290,9 @@ def _measure_stream(
     names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
     errors = _summed(rows, "failed")
     steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
+    result: Json = next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {})
     if not errors.get("timeout") and float(grid.starts_s[0]) > 0:
-        steps = [_without_the_edge(step, grid) for step in steps]
+        steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
     return StreamMeasures(
         plan=plan,
         grid=grid,
@@ -301,22 +302,28 @@ def _measure_stream(
         statuses=_summed(rows, "status"),
         in_flight=_in_flight(grid, rows),
         phases={kind: _counts(own, grid, kind, klass="") for kind in PHASES},
-        engine=next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {}),
+        engine=result,
     )
 
 
-def _without_the_edge(step: StepMeasures, grid: Grid) -> StepMeasures:
+def _all_ended(result: Json) -> bool:
+    """Whether every request of a stream was answered in the end, after the measured part if not in it."""
+    left = result.get("requests", {}).get("in_flight", 1)
+    return not left and not result.get("after_end", {}).get("failed", 1)
+
+
+def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> StepMeasures:
     """Requests in flight at the end left out where they are long: as many came in from the warm-up.
 
     Counting what ended within the measured part is unbiased in a steady state, and with requests that take a
     good part of it a few that are still under way would hide the mean. A request far older than any that
-    ended stays: it may never end.
+    ended stays, unless it was answered after the end: it may never end.
     """
     if step.response.observed == 0 or step.response.censored == 0:
         return step
     longest = float(step.response.upper.max())
     oldest = float(step.response.censored_age.max())
-    if longest < LONG * grid.seconds or oldest > HUNG * longest:
+    if longest < LONG * grid.seconds or (oldest > HUNG * longest and not all_ended):
         return step
     return replace(step, response=step.response.finished(), service=step.service.finished())
 

@@ -35,6 +35,7 @@ TITLE = "lock waits end in errors"
 
 LEAST_SHARE = 0.001
 PILED = 0.5
+FEWEST_FOR_A_PILE = 3
 USUAL_TIMEOUTS_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 60.0)
 NEAR = 0.10
 SERVER_ERROR = 500
@@ -173,12 +174,17 @@ def _near_timeout(mode: FailureMode) -> float | None:
 
 
 def _piles(mode: FailureMode) -> bool:
+    if mode.count < FEWEST_FOR_A_PILE:
+        return False
     return mode.pile is not None and mode.pile >= PILED and _near_timeout(mode) is not None
 
 
 def _pile_text(mode: FailureMode) -> str:
     if mode.median_s is None or mode.pile is None:
         return "the times of these answers were not kept"
+    if mode.count < FEWEST_FOR_A_PILE:
+        after = numbers.with_unit(mode.median_s, "s")
+        return f"{mode.count} such, after {after}: too few to pile up"
     text = (
         f"{weigh.percent(mode.pile)} of them take within 10 % of {numbers.with_unit(mode.median_s, 's')} "
         f"(limit {weigh.percent(PILED)})"
@@ -192,14 +198,16 @@ def _pile_text(mode: FailureMode) -> str:
 
 
 def _pile_chip(mode: FailureMode) -> str:
-    return "" if mode.median_s is None else f"pile at {numbers.with_unit(mode.median_s, 's')}"
+    if mode.median_s is None or mode.count < FEWEST_FOR_A_PILE:
+        return ""
+    return f"pile at {numbers.with_unit(mode.median_s, 's')}"
 
 
 def _explanation(look: Look) -> str:
-    text = f"{_pile_text(look.mode).capitalize()}."
-    if look.sign is not None:
-        text += f' The log names the lock: "{look.sign.sample}".'
-    return text
+    if look.sign is None:
+        return f"{_pile_text(look.mode)}."
+    told = f'The server\'s log says "{look.sign.sample}" {look.sign.count} times'
+    return f"{told}; {_pile_text(look.mode)}."
 
 
 def _silence(look: Look) -> str:

@@ -124,7 +124,9 @@ class PublishedRow:
     unit: str
     measured: Figure
     ratio: float | None
-    shape: str  # "agrees" | "differs" | "reference" | "not judged" | "not measured" | "impossible"
+    shape: (
+        str  # "agrees" | "differs" | "undecided" | "reference" | "not judged" | "not measured" | "impossible"
+    )
     note: str = ""
 
 

@@ -24,6 +24,7 @@ from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
 METHOD = "interval-exceedance HAC, within one trial"
 MEAN_METHOD = "ratio of interval sums, HAC, within one trial"
 POISSON_METHOD = "Poisson counts, within one trial"
+ONE_BURST_METHOD = "all in one interval of time, within one trial: no interval"
 SHARE_METHOD = "interval-clustered HAC, within one trial"
 FIRM_ABOVE = (
     20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
@@ -172,8 +173,9 @@ def mean(
         confidence: Of the interval.
 
     Returns:
-        sum(sums) / sum(counts), the ratio estimator with long-run variance; with fewer than 8 intervals
-        that of independent observations, or of independent intervals when there are no squares.
+        sum(sums) / sum(counts), the ratio estimator with long-run variance. Where fewer than 8 intervals
+        hold any observation, intervals count as clusters; all in one of many: no interval. In a part of
+        fewer than 8 intervals observations count as independent.
     """
     same_shape(sums, counts)
     total = float(counts.sum())
@@ -184,17 +186,20 @@ def mean(
     point = float(sums.sum()) / total
     variance = None if squares is None else max(0.0, float(squares.sum()) / total - point**2)
     independent_error = 0.0 if variance is None else math.sqrt(variance / total)
-    if int((counts > 0).sum()) >= FEWEST_INTERVALS:
-        spread = long_run_spread(sums - point * counts, total)
+    deviations, seen = sums - point * counts, int((counts > 0).sum())
+    if seen >= FEWEST_INTERVALS:
+        spread = long_run_spread(deviations, total)
         error, freedom = max(spread.standard_error, independent_error), spread.freedom
-    elif variance is not None:
-        error, freedom = independent_error, max(2.0, total - 1)
-    elif counts.size >= FEWEST_FOR_T:
-        deviations = sums - point * counts
-        error = math.sqrt(float(deviations @ deviations) * counts.size / (counts.size - 1)) / total
-        freedom = counts.size - 1.0
+    elif counts.size >= FEWEST_INTERVALS and seen == 1:
+        return Interval(point, None, None, 1.0, ONE_BURST_METHOD, confidence)
+    elif counts.size >= FEWEST_INTERVALS or variance is None:
+        if seen < FEWEST_FOR_T and variance is None:
+            return Insufficient(f"{seen} intervals, needs {FEWEST_FOR_T}")
+        # They come in a few bursts: those of one burst are not independent of each other.
+        clustered = math.sqrt(float(deviations @ deviations) * seen / (seen - 1)) / total
+        error, freedom = max(clustered, independent_error), seen - 1.0
     else:
-        return Insufficient(f"{counts.size} intervals, needs {FEWEST_FOR_T}")
+        error, freedom = independent_error, max(2.0, total - 1)
     half = float(special.stdtrit(freedom, 0.5 + confidence / 2)) * error
     independent = total if variance is None or error == 0 else min(total, variance / error**2)
     low = point - half

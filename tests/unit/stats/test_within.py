@@ -176,6 +176,25 @@ def test_mean_intervals_cover_the_truth_of_a_queue_at_80_percent() -> None:
     assert hits / 60 >= 0.85
 
 
+def test_requests_that_all_end_in_one_burst_have_no_interval() -> None:
+    sums, counts = np.zeros(32), np.zeros(32)
+    sums[20], counts[20] = 17 * 7.2, 17
+
+    found = interval(mean(sums, counts, squares=sums * 7.2))
+
+    assert (found.point, found.low, found.high) == (pytest.approx(7.2), None, None)
+
+
+def test_requests_of_a_few_bursts_count_as_clusters() -> None:
+    sums, counts = np.zeros(32), np.zeros(32)
+    sums[[5, 15, 25]], counts[[5, 15, 25]] = 20 * np.array([4.0, 4.2, 4.4]), 20  # means of three bursts
+
+    found = interval(mean(sums, counts, squares=20 * np.array([4.0, 4.2, 4.4, *[0.0] * 29]) ** 2))
+
+    half = distributions.t.ppf(0.975, 2) * 0.2 / 3**0.5  # the t interval of three values, by hand
+    assert (found.low, found.high) == pytest.approx((4.2 - half, 4.2 + half))
+
+
 def test_the_mean_counts_unfinished_requests_by_those_that_lasted_as_long() -> None:
     # Finished at 1, 3, 5 s, unfinished at 2 s: it lasts 4 s on average, as 3 and 5 did; mean 13 / 4 by hand
     ones = np.ones(3, dtype=np.int64)
