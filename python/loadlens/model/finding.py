@@ -51,7 +51,7 @@ class Grade(IntEnum):
 
     SUSPECTED = 1  # a necessary signal is missing
     PROBABLE = 2  # all necessary signals pass; something could not be excluded
-    STRONG = 3  # all pass beyond their thresholds with their intervals, every rival was looked at and excluded
+    STRONG = 3  # all pass beyond their thresholds with their intervals, every rival looked at and excluded
     CONFIRMED = 4  # the knob was changed and the predicted change was seen
 
     @property

@@ -1,4 +1,4 @@
-"""The one table, and `python -m api.schema` to create it before the workers fork, so that they do not race."""
+"""The one table, and `python -m api.schema` to create it before the workers fork, which would race."""
 
 from __future__ import annotations
 
