@@ -238,7 +238,7 @@ def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:
             found.append(f"not run: {case.name}")
         for trial in case.trials:
             if not trial.is_usable:
-                reason = "; ".join(trial.source.reasons) or "no figures"
+                reason = "; ".join(trial.reasons) or "no figures"
                 found.append(f"{case.name}, {trial.source.name} is {trial.source.status}: {reason}")
     return found
 

@@ -78,7 +78,7 @@ class CaseMeasures:
         """Why there are no figures."""
         if not self.trials:
             return "not run"
-        reasons = [reason for trial in self.trials for reason in trial.source.reasons]
+        reasons = [reason for trial in self.trials for reason in trial.reasons]
         return reasons[0] if reasons else str(self.trials[0].source.status)
 
     # --- the load ------------------------------------------------------------------------------------

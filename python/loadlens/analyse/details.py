@@ -87,7 +87,7 @@ def _load_words(plan: StreamPlan, case: Json) -> str:
 
 
 def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
-    note = "; ".join((*trial.source.reasons, *trial.source.notes, *trial.source.leaks))
+    note = "; ".join((*trial.reasons, *trial.source.notes, *trial.source.leaks))
     return TrialRow(
         name=trial.source.name,
         status=str(trial.source.status),
@@ -100,7 +100,7 @@ def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
 def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     load = trial.load
     if load is None:
-        reason = trial.source.reasons[0] if trial.source.reasons else "it never ran"
+        reason = trial.reasons[0] if trial.reasons else "it never ran"
         return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
     steps = load.all_steps()
     samples = int(steps.ok.sum())

@@ -14,6 +14,7 @@ import numpy as np
 
 from loadlens.analyse import failures, resources, served
 from loadlens.analyse.source import HistogramRow, Json, StepPlan, StreamPlan, TrialSource, streams_of
+from loadlens.errors import RecordError
 from loadlens.model.trial import TrialStatus
 from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts, counts_from_histograms
@@ -155,6 +156,12 @@ class TrialMeasures:
     served: served.Served
     failures: tuple[failures.Failure, ...]
     steady: Steadiness | Insufficient
+    damage: str = ""  # why its files could not be read
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it does not count; empty when it does."""
+        return (*self.source.reasons, *([self.damage] if self.damage else []))
 
     @property
     def is_usable(self) -> bool:
@@ -190,14 +197,24 @@ class TrialMeasures:
 
 
 def measure(source: TrialSource) -> TrialMeasures:
-    """Measure one trial; a trial that never ran has no grid and no streams."""
+    """Measure one trial; one that never ran or whose files are damaged has no grid and no streams."""
+    try:
+        return _measure(source)
+    except RecordError as fault:
+        return _nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
+
+
+def _nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
+    unread = resources.Resources((), None, None, None, None)
+    why = Insufficient(damage or "it never ran")
+    return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, damage)
+
+
+def _measure(source: TrialSource) -> TrialMeasures:
     counters = source.counters() if source.engine is not None else []
     grid = grid_of(counters)
     if grid is None:
-        nothing = resources.Resources((), None, None, None, None)
-        return TrialMeasures(
-            source, None, (), nothing, served.Served({}, 0, 0), (), Insufficient("never ran")
-        )
+        return _nothing(source)
     plans = streams_of(source.plan)
     histograms = list(source.intervals())
     streams = tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)

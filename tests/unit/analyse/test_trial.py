@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.metrics import figure_of
 from loadlens.analyse.trial import TrialMeasures, grid_of, measure
+from loadlens.errors import RecordError
 from loadlens.model.finding import Estimate
 from loadlens.model.study import METRICS
 from loadlens.stats.interval import Interval
@@ -59,6 +61,18 @@ def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
             return super().intervals() + late
 
     return measure(Unfinished(**{name: getattr(trial, name) for name in Trial.__dataclass_fields__}))
+
+
+def test_a_trial_with_damaged_files_is_shown_with_the_reason_and_used_for_nothing() -> None:
+    class Damaged(Trial):
+        def readings(self) -> pl.DataFrame:
+            raise RecordError("damaged: 12 bytes, sealed with 40", where="block-1/readings.parquet")
+
+    source = one_trial()
+    found = measure(Damaged(**{name: getattr(source, name) for name in Trial.__dataclass_fields__}))
+
+    assert not found.is_usable
+    assert found.reasons == ("damaged: 12 bytes, sealed with 40 (block-1/readings.parquet)",)
 
 
 def test_long_requests_at_the_end_are_an_edge_and_do_not_hide_the_mean() -> None:
