@@ -36,12 +36,13 @@ $(VENV)/.installed: $(RUST) pyproject.toml tools/prerequisites.sh
 	@bash tools/prerequisites.sh
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@echo "installing Loadlens into $(VENV) (the first time builds the engine: a few minutes)" >&2
-	@$(PYTHON) -m pip install --quiet 'maturin>=1.7,<2'
-	@source $(VENV)/bin/activate && maturin develop --release --quiet
+	@$(PYTHON) tools/requirements.py | xargs -d '\n' $(PYTHON) -m pip install --quiet 'maturin>=1.7,<2'
+	@source $(VENV)/bin/activate && maturin develop --release --quiet > $(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed
-	@$(PYTHON) tools/requirements.py | xargs -d '\n' $(PYTHON) -m pip install --quiet
+	@$(PYTHON) tools/requirements.py dev | xargs -d '\n' $(PYTHON) -m pip install --quiet
 	@touch $@
 
 clean:
