@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from loadlens.cli import check, hit, report, run
+from loadlens.cli import check, doctor, hit, report, run
 from loadlens.errors import ExitCode, LoadlensError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("hit")(hit.hit)
 app.command("run")(run.run)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
 app.command("report")(report.report)
 app.command("show")(report.show)
 
