@@ -14,14 +14,14 @@ def doctor(
     study: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[STUDY]", help="Also say what this study asks for. Example: studies/register"
+            metavar="[STUDY]", help="Also say what this study asks for."
         ),
     ] = None,
     measure: Annotated[
         bool,
         typer.Option(
             "--measure/--no-measure",
-            help="Drive a server of our own for a few seconds: lateness and the least ceiling. Default: measure.",
+            help="Drive a server of our own for a few seconds: lateness, ceiling. Default: measure.",
         ),
     ] = True,
 ) -> None:
