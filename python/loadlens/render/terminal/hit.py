@@ -103,8 +103,8 @@ def verdicts(stream: Block, result: Block) -> list[Verdict]:
     generator = result["generator"]
     kept_up = {
         "kept_up": Verdict("ok", "generator kept up"),
-        "late": Verdict("caution", "generator was late"),
-        "starved": Verdict("caution", "generator was starved of CPU"),
+        "late": Verdict("caution", "generator late"),
+        "starved": Verdict("caution", "generator starved of CPU"),
         "limit": Verdict("bad", "generator was the limit"),
     }[generator["verdict"]]
     little = stream["little"]
@@ -197,7 +197,7 @@ def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterato
         origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
         yield _row(f"  {NAMES.get(key, key)}", shown, shown.origin if shown.state != "measured" else origin)
     if times["censored"]:
-        yield f"    {numbers.count(times['censored'])} unanswered count as longer than they had lasted"
+        yield f"    {numbers.count(times['censored'])} unanswered in time count as longer than they had lasted"
 
 
 def _row(name: str, shown: numbers.Shown, origin: str) -> str:
@@ -270,7 +270,9 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
         if requests[name]
     ]
     warm = stream["in_warmup"]["answered"]
-    yield f"  answered = {' + '.join(parts)}" + (f" ({numbers.count(warm)} in warm-up)" if warm else "")
+    late = stream["after_end"]["answered"]
+    apart = [f"{numbers.count(n)} {when}" for n, when in ((warm, "in warm-up"), (late, "after the end")) if n]
+    yield f"  answered = {' + '.join(parts)}" + (f" ({', '.join(apart)})" if apart else "")
     extra = connections["opened"] - connections["wanted"]
     ended = [
         f"{numbers.count(connections[key])} closed by {who}"
