@@ -13,9 +13,7 @@ from loadlens.errors import EngineError
 def doctor(
     study: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[STUDY]", help="Also say what this study asks for."
-        ),
+        typer.Argument(metavar="[STUDY]", help="Also say what this study asks for."),
     ] = None,
     measure: Annotated[
         bool,

@@ -197,7 +197,8 @@ def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterato
         origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
         yield _row(f"  {NAMES.get(key, key)}", shown, shown.origin if shown.state != "measured" else origin)
     if times["censored"]:
-        yield f"    {numbers.count(times['censored'])} unanswered in time count as longer than they had lasted"
+        unanswered = numbers.count(times["censored"])
+        yield f"    {unanswered} unanswered in time count as longer than they had lasted"
 
 
 def _row(name: str, shown: numbers.Shown, origin: str) -> str:
