@@ -13,7 +13,7 @@ use super::connections::{State, Unsent};
 use super::lane::Arrival;
 use super::reply::{Fed, Place};
 use super::timers::{Kind, Timer, UserRef};
-use super::Worker;
+use super::{Worker, SENDS_AT_ONCE};
 
 /// Receives of one connection before the others have their turn.
 const RECEIVES_AT_ONCE: u32 = 16;
@@ -163,7 +163,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     #[inline]
     pub(super) fn send_ready(&mut self) {
         // What is added on the way (a failed send, say) waits for the next turn, or this might not end.
-        for _ in 0..self.ready.len() {
+        for _ in 0..self.ready.len().min(SENDS_AT_ONCE) {
             let Some(who) = self.ready.pop_front() else {
                 return;
             };

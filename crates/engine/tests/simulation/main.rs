@@ -186,13 +186,16 @@ fn live_with(plan: Value, world: World, random: &mut Random) -> History {
         }
     }));
 
+    let alive = ([127, 0, 0, 1], 80).into();
+    let dead = world.borrow().dead;
+    let addresses: Vec<_> = dead.into_iter().chain([alive]).collect();
     let lanes: Vec<Lane> = (0..plan.streams.len())
         .filter_map(|at| {
             Lane::new(
                 &plan,
                 at,
                 &program.streams[at],
-                vec![([127, 0, 0, 1], 80).into()],
+                addresses.clone(),
                 Part::WHOLE,
             )
         })
@@ -382,6 +385,31 @@ fn a_kept_connection_costs_hardly_more_than_a_send_and_a_receive() {
     let world = history.world.borrow();
     let each = world.calls as f64 / world.answers as f64;
     assert!(each <= 2.05, "{each} calls of the system for a request");
+}
+
+#[test]
+fn the_next_address_of_a_name_is_tried_until_one_connection_has_stood() {
+    let plan = json!({
+        "schema_version": 1, "seed": 1, "duration_ns": 100 * MS,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 1000 * MS,
+            "target": {"host": "two-addresses", "port": 80, "authority": "sim"},
+            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": "/"}]}],
+            "workload": {"kind": "closed", "users": 3, "requests": 30},
+        }],
+    });
+    let mut world = World::new(1, 0);
+    world.dead = Some(([127, 0, 0, 2], 80).into());
+
+    let history = live_with(plan, world, &mut Random::new(3));
+
+    let outcomes: HashSet<u8> = history.rows.iter().map(|row| row[60]).collect();
+    assert_eq!(
+        (history.rows.len(), outcomes),
+        (30, HashSet::from([Outcome::Ok.code()]))
+    );
+    // Only the first of three users who began together met the dead address before the others knew.
+    assert_eq!(history.world.borrow().opened, 4);
 }
 
 #[test]

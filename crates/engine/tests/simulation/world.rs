@@ -67,6 +67,8 @@ pub struct World {
     pub mischief: u64,
     /// The longest that a good answer takes.
     pub longest: u64,
+    /// An address at which nobody listens.
+    pub dead: Option<SocketAddr>,
     /// Whether every answer is the same, in one piece.
     pub is_plain: bool,
     /// Sends, receives and waits: one call of the system each.
@@ -96,6 +98,7 @@ impl World {
             order: 0,
             mischief,
             longest: 3_000_000,
+            dead: None,
             is_plain: false,
             calls: 0,
             answers: 0,
@@ -352,10 +355,16 @@ impl Clock for Sim {
 impl Net for Sim {
     type Handle = usize;
 
-    fn connect(&mut self, _: &SocketAddr, token: u64) -> Result<usize, NetError> {
+    fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<usize, NetError> {
         let mut world = self.0.borrow_mut();
         world.now += 20_000;
         world.opened += 1;
+        if world.dead == Some(*address) {
+            return Err(NetError {
+                outcome: Outcome::Refused,
+                os_error: 111,
+            });
+        }
         let mischief = world.mischief / 4;
         if world.chance(mischief / 4) {
             let outcome = if world.chance(500) {
