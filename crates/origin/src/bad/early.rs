@@ -4,8 +4,8 @@ use super::{finish, keep, send, Act, Behaviour, MS};
 
 const REFUSAL: &str =
     "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-/// More than the socket buffers of both sides hold together.
-const LARGE: usize = 8 << 20;
+/// More than a socket takes in one piece.
+const LARGE: usize = 2 << 20;
 
 pub(super) const ALL: &[Behaviour] = &[
     Behaviour::new(
@@ -21,7 +21,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "early_413_large",
         "9.3",
         &["unexpected_status"],
-        "413 at once to a body of 8 MiB",
+        "413 at once to a body of 2 MiB",
         |_| finish(REFUSAL),
     )
     .early(LARGE)
