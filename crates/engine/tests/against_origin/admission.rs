@@ -13,7 +13,7 @@ fn against(config: Config, users: u32, requests: u64) -> Run {
     let mut stream = stream("load", origin.port, "/");
     stream["workload"] = closed(users, requests);
     stream["timeout_ns"] = json!(300 * MS);
-    let done = run(&plan(vec![stream]), Duration::from_secs(6));
+    let done = run(&plan(vec![stream]), Duration::from_secs(30));
     done.only().check_law();
     done
 }

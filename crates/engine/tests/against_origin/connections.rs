@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 use crate::harness::{check_manners, closed, origin, plan, run, settled, shared, stream};
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs `workload` on `/` under a connection policy; connections that the engine says it opened, and the
 /// server's books.

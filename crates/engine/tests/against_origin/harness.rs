@@ -74,7 +74,7 @@ pub fn origin(config: Config) -> Origin {
     Origin::start(config).expect("the origin starts")
 }
 
-/// A stream of GETs for `path`: two users, ten requests, one second of patience.
+/// A stream of GETs for `path`: two users, ten requests, more patience than any machine needs.
 pub fn stream(name: &str, port: u16, path: &str) -> Value {
     json!({
         "name": name,
@@ -82,7 +82,7 @@ pub fn stream(name: &str, port: u16, path: &str) -> Value {
         "target": {"host": "127.0.0.1", "port": port, "authority": format!("127.0.0.1:{port}")},
         "scenarios": [{"name": "scenario", "weight": 1.0, "steps": [{"name": "step", "method": "GET", "path": path}]}],
         "workload": closed(2, 10),
-        "timeout_ns": SECOND,
+        "timeout_ns": 10 * SECOND,
     })
 }
 
@@ -107,7 +107,7 @@ pub struct Run {
     pub result: Value,
 }
 
-/// Runs a plan to its end. A run that has not ended after `limit` fails the test.
+/// Runs a plan to its end. A run that has not ended `limit` after its start fails the test.
 pub fn run(plan: &Value, limit: Duration) -> Run {
     run_and(plan, limit, |_| {})
 }
@@ -118,8 +118,8 @@ pub fn run_and(
     limit: Duration,
     meanwhile: impl FnOnce(&loadlens_engine::run::Run),
 ) -> Run {
-    let began = Instant::now();
     let mut run = loadlens_engine::run::Run::new(&plan.to_string()).expect("the plan is good");
+    let began = Instant::now();
     run.start().expect("the run starts");
     meanwhile(&run);
     let ended = run.wait(limit.saturating_sub(began.elapsed()));

@@ -8,5 +8,6 @@ mod connections;
 mod counting;
 mod harness;
 mod misbehaviour;
+mod record;
 mod templates;
 mod times;

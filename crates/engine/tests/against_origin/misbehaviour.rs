@@ -6,9 +6,12 @@ use loadlens_origin::bad::{self, Behaviour, Reuse};
 use loadlens_origin::{Books, Config, Origin};
 use serde_json::{json, Value};
 
-use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, MS};
+use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, Witness, MS};
 
+/// Where a time-out is expected, or may come.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// Where none may come, however busy this machine is.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Behaviours in one run, each a stream of its own.
 const TOGETHER: usize = 60;
 
@@ -35,7 +38,9 @@ fn stream_of(behaviour: &Behaviour, port: u16, requests: Option<u64>) -> Value {
         let text = "y".repeat(behaviour.body_bytes);
         stream["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": text});
     }
-    stream["timeout_ns"] = json!(TIMEOUT.as_nanos() as u64);
+    let may_time_out = behaviour.expected.contains(&"timeout");
+    let timeout = if may_time_out { TIMEOUT } else { PATIENCE };
+    stream["timeout_ns"] = json!(timeout.as_nanos() as u64);
     stream["workload"] = json!({
         "kind": "closed", "users": 2, "requests": requests,
         "think": {"kind": "fixed", "ns": behaviour.pause_ms * MS},
@@ -54,8 +59,18 @@ fn groups() -> Vec<(Vec<&'static Behaviour>, Origin)> {
         .collect()
 }
 
+/// Where others use a connection while its user pauses, what comes in the pause is an answer to them: no client
+/// can tell.
+fn groups_without_pauses() -> Vec<(Vec<&'static Behaviour>, Origin)> {
+    let mut groups = groups();
+    groups.pop();
+    groups
+}
+
 /// What is wrong with the engine's account of one behaviour.
-fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books) -> Vec<String> {
+///
+/// `at_once`: connections that the stream may have open at once.
+fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books, at_once: u64) -> Vec<String> {
     let book = books.path(&path(behaviour));
     let outcomes = stream.outcomes();
     let mut faults = Vec::new();
@@ -96,7 +111,7 @@ fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books) -> Vec<Strin
     );
     match behaviour.reuse {
         Reuse::Kept => demand(
-            book.connections <= 2,
+            book.connections <= at_once,
             "connections were not kept".to_owned(),
         ),
         Reuse::Fresh => demand(
@@ -108,7 +123,7 @@ fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books) -> Vec<Strin
     faults
 }
 
-fn check(group: &[&Behaviour], done: &Run, books: &Books) -> Vec<String> {
+fn check(group: &[&Behaviour], done: &Run, books: &Books, at_once: u64) -> Vec<String> {
     let opened: u64 = done
         .streams()
         .map(|stream| stream.connections("opened"))
@@ -129,7 +144,7 @@ fn check(group: &[&Behaviour], done: &Run, books: &Books) -> Vec<String> {
     for behaviour in group {
         let stream = done.stream(behaviour.name);
         stream.check_law();
-        found.extend(faults(behaviour, stream, books));
+        found.extend(faults(behaviour, stream, books, at_once));
     }
     found
 }
@@ -143,10 +158,10 @@ fn every_misbehaviour_is_recorded_as_what_it_is() {
         let streams = group
             .iter()
             .map(|one| stream_of(one, origin.port, Some(requests(one))));
-        let done = run(&plan(streams.collect()), Duration::from_secs(12));
+        let done = run(&plan(streams.collect()), Duration::from_secs(30));
         let books = settled(&origin);
 
-        found.extend(check(&group, &done, &books));
+        found.extend(check(&group, &done, &books, 2));
         for behaviour in group {
             let stream = done.stream(behaviour.name);
             if stream.requests("due") != requests(behaviour) || stream.requests("in_flight") != 0 {
@@ -166,21 +181,79 @@ fn every_misbehaviour_is_recorded_as_what_it_is() {
     );
 }
 
+/// Runs groups of behaviours for a time under a changed plan, and gives what is wrong.
+fn timed(
+    groups: Vec<(Vec<&'static Behaviour>, Origin)>,
+    threads: u32,
+    at_once: u64,
+    change: impl Fn(&mut Value),
+) -> Vec<String> {
+    let duration = Duration::from_millis(700);
+    let mut found = Vec::new();
+    for (group, origin) in groups {
+        let streams = group.iter().map(|one| {
+            let mut stream = stream_of(one, origin.port, None);
+            change(&mut stream);
+            stream
+        });
+        let mut plan = plan(streams.collect());
+        plan["threads"] = json!(threads);
+        plan["duration_ns"] = json!(duration.as_nanos() as u64);
+        let witness = Witness::begin();
+        let done = run(&plan, Duration::from_secs(30));
+        let late_s = witness.end().max_s;
+        let books = settled(&origin);
+        // B3: duration, time-out and a second, on a machine that lets us run.
+        let elapsed_s = done.result["elapsed_s"].as_f64().expect("elapsed_s");
+        let limit_s = (duration + TIMEOUT).as_secs_f64() + 1.0 + 2.0 * late_s;
+        if elapsed_s > limit_s {
+            found.push(format!("ended after {elapsed_s} s, not {limit_s}"));
+        }
+        found.extend(check(&group, &done, &books, at_once));
+    }
+    found
+}
+
 #[test]
 fn a_run_ends_on_time_whatever_the_server_does() {
     let _machine = shared();
-    let duration = Duration::from_millis(700);
-    let mut found = Vec::new();
 
-    for (group, origin) in groups() {
-        let streams = group.iter().map(|one| stream_of(one, origin.port, None));
-        let mut plan = plan(streams.collect());
-        plan["duration_ns"] = json!(duration.as_nanos() as u64);
-        let done = run(&plan, duration + TIMEOUT + Duration::from_secs(1));
-        let books = settled(&origin);
+    let found = timed(groups(), 1, 2, |_| {});
 
-        found.extend(check(&group, &done, &books));
-    }
+    assert!(
+        found.is_empty(),
+        "{} faults:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn users_who_wait_for_a_pooled_connection_are_not_lost_when_it_misbehaves() {
+    let _machine = shared();
+
+    let found = timed(groups_without_pauses(), 2, 2, |stream| {
+        stream["workload"]["users"] = json!(6);
+        stream["connection"] = json!({"reuse": {"kind": "keep"}, "pool": 2});
+    });
+
+    assert!(
+        found.is_empty(),
+        "{} faults:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+#[test]
+fn arrivals_go_on_and_are_accounted_for_whatever_the_server_does() {
+    let _machine = shared();
+
+    let found = timed(groups_without_pauses(), 1, 6, |stream| {
+        stream["workload"] = json!({
+            "kind": "open", "rate_per_s": 30.0, "arrivals": "poisson", "max_in_flight": 6, "overflow": "drop",
+        });
+    });
 
     assert!(
         found.is_empty(),
@@ -204,7 +277,7 @@ fn each_request_of_a_single_user_has_the_outcome_that_its_position_demands() {
     // An answer, then none: four requests are two pairs.
     let done = run(
         &plan(vec![two("stall_second"), two("close_first_answers_second")]),
-        Duration::from_secs(4),
+        Duration::from_secs(30),
     );
 
     let expected = |class: &str| vec![("ok".to_owned(), 2), (class.to_owned(), 2)];

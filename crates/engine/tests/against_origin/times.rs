@@ -20,9 +20,15 @@ struct Timed {
 }
 
 impl Timed {
-    /// What the way to the server and back may add to a quantile.
+    /// What the way to the server and back may add to a quantile. Where the engine says itself that it was late or
+    /// starved, its figures are marked, and it may be so late twice: sending and receiving.
     fn path_s(&self) -> f64 {
-        PATH_S + 2.0 * self.late.p99_s
+        let generator = &self.run.result["generator"];
+        let own_s = match generator["verdict"].as_str() {
+            Some("kept_up") => 0.0,
+            _ => generator["lag_p99_s"].as_f64().unwrap_or(0.0),
+        };
+        PATH_S + 2.0 * (self.late.p99_s + own_s)
     }
 }
 
@@ -92,10 +98,13 @@ fn a_freeze_is_charged_to_everyone_who_was_due_in_it() {
     );
 
     // A tenth of the requests wait between 0 and 200 ms, evenly: p95 is half of it, p99 nine tenths.
-    assert_eq!(origin.books().freezes.len(), 3);
-    // M1 of a freeze of 1 s every 10 s is p95 0.50 +- 0.02 and p99 0.90 +- 0.02: here all is a fifth of that.
+    let freezes = origin.books().freezes;
+    assert_eq!(freezes.len(), 3);
+    let longest = freezes.iter().map(|(from, until)| until - from).max();
+    let longest_s = longest.expect("three freezes") as f64 / 1e9; // waking up late is the server's doing
+                                                                  // M1 of a freeze of 1 s every 10 s is p95 0.50 +- 0.02 and p99 0.90 +- 0.02: here all is a fifth of that.
     let load = done.run.only();
-    let room = 0.004 + 2.0 * done.late.max_s;
+    let room = 0.004 + 2.0 * done.late.max_s + done.path_s();
     let p95 = load.seconds("response_time_s", "p95").value;
     let p99 = load.seconds("response_time_s", "p99").value;
     let max = load.0["response_time_s"]["max"]
@@ -103,7 +112,7 @@ fn a_freeze_is_charged_to_everyone_who_was_due_in_it() {
         .expect("a maximum");
     assert!((p95 - 0.100).abs() < room, "p95 {p95}, room {room}");
     assert!((p99 - 0.180).abs() < room, "p99 {p99}, room {room}");
-    assert!((max - 0.200).abs() < room, "max {max}, room {room}");
+    assert!((max - longest_s).abs() < room, "max {max}, room {room}");
     // Sent when they were due: it was the server that was late, not the generator.
     let lag = load.seconds("lag_s", "p99").value;
     assert!(lag < 0.002 + done.late.max_s, "lag {lag}, {:?}", done.late);
@@ -159,9 +168,11 @@ fn quantiles_agree_with_the_servers_own_records() {
         let load = done.run.stream(path);
         let truth = server_times(&origin, path, &done.run);
         let counted = load.0["service_time_s"]["count"].as_u64().expect("a count");
-        // What was on its way when the measured part ended is on one side only.
+        // What was on its way when the measured part ended is on one side only; a generator that is kept from its
+        // core has more of it.
+        let astray = 3.0 + 400.0 * done.late.max_s;
         assert!(
-            counted.abs_diff(truth.len() as u64) <= 3,
+            counted.abs_diff(truth.len() as u64) as f64 <= astray,
             "{path}: {counted} and {}",
             truth.len()
         );
@@ -174,17 +185,19 @@ fn quantiles_agree_with_the_servers_own_records() {
         ] {
             let seen = load.seconds("service_time_s", name).value;
             let server = quantile(&truth, p);
-            // Histograms have three digits, and three requests may be on one side only.
-            let below = quantile(&truth, p - 3.0 / truth.len() as f64) * 0.999;
-            let above = quantile(&truth, p + 3.0 / truth.len() as f64) * 1.001 + done.path_s();
+            // Histograms have three digits.
+            let shift = astray / truth.len() as f64;
+            let below = quantile(&truth, p - shift) * 0.999;
+            let above = quantile(&truth, p + shift) * 1.001 + done.path_s();
             assert!(
                 seen >= below,
                 "{path} {name}: {seen} is below the server's {server}"
             );
             assert!(
                 seen <= above,
-                "{path} {name}: {seen} is above the server's {server}, {:?}",
-                done.late
+                "{path} {name}: {seen} is above the server's {server}, {:?} {}",
+                done.late,
+                done.run.result["generator"]
             );
         }
     }
@@ -204,7 +217,7 @@ fn a_mixture_has_the_quantiles_of_its_parts() {
         let seen = done.run.only().seconds("response_time_s", name).value;
         assert!(seen >= truth, "{name} {seen}");
         assert!(
-            seen <= truth * 1.01 + 2.0 * done.late.p99_s,
+            seen <= truth * 1.01 + done.path_s(),
             "{name} {seen}, {:?}",
             done.late
         );
