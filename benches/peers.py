@@ -214,7 +214,7 @@ def rank_interval(values: list[float], confidence: float = 0.95) -> tuple[float 
     B binomial with n and one half.
     """
     ordered, count = sorted(values), len(values)
-    best = (None, None)
+    best: tuple[float | None, float | None] = (None, None)
     for k in range(1, count // 2 + 1):
         outside = 2 * sum(math.comb(count, j) for j in range(k)) / 2**count
         if outside > 1 - confidence:

@@ -3,73 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from benches.measuring import ROOT, Origin, origin
+from benches.measuring import Origin, origin
+
+from tests.end_to_end.hitting import (
+    LIMIT_S,
+    begin,
+    check_law,
+    command,
+    environment,
+    hit,
+    origin_program,
+    settled_books,
+)
 
 pytestmark = pytest.mark.end_to_end
-
-LIMIT_S = 30
-
-
-def origin_program() -> Path:
-    """The release build that `make test` makes first."""
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "loadlens-origin"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Origin]:
-    if not origin_program().exists():
-        pytest.fail(f"{origin_program()} is not built: cargo build --release -p loadlens-origin")
     with origin(origin_program(), cpu=0) as running:
         yield running
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "loadlens", "hit", "--json", *arguments]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-
-
-def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
-    """Run a hit that must exit 0, and give its JSON."""
-    server.new_books()
-    url = f"http://127.0.0.1:{server.port}{path}"
-    done = subprocess.run(
-        command(url, *arguments), capture_output=True, text=True, timeout=LIMIT_S, env=environment()
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
-def settled_books(server: Origin) -> dict[str, Any]:
-    """The books once every connection is closed."""
-    until = time.monotonic() + 5
-    while time.monotonic() < until:
-        books: dict[str, Any] = server.books()
-        if not books["open"] and not books["accept_queue"]:
-            return books
-        time.sleep(0.01)
-    raise AssertionError("connections stay open")
-
-
-def check_law(requests: dict[str, int]) -> None:
-    assert requests["due"] == requests["issued"] + requests["dropped"] + requests["waiting"]
-    assert requests["issued"] == requests["answered"] + requests["failed"] + requests["in_flight"]
-    judged = requests["ok"] + requests["unexpected_status"] + requests["check_failed"]
-    assert requests["answered"] == judged
 
 
 def test_as_many_requests_are_counted_as_the_server_received(server: Origin) -> None:
@@ -150,18 +109,7 @@ def test_a_port_where_nobody_listens_gives_refusals() -> None:
 
 
 def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_books(server: Origin) -> None:
-    server.new_books()
-    url = f"http://127.0.0.1:{server.port}/"
-    process = subprocess.Popen(
-        command(url, "-c", "10", "-d", "60s"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    until = time.monotonic() + 15
-    while not server.books()["received"] and time.monotonic() < until:
-        time.sleep(0.02)
+    process = begin(server, "/", "-c", "10", "-d", "60s")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=LIMIT_S)
 
@@ -174,18 +122,8 @@ def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_books(server:
 
 
 def test_a_killed_hit_leaves_no_connection_behind(server: Origin) -> None:
-    server.new_books()
-    url = f"http://127.0.0.1:{server.port}/"
-    process = subprocess.Popen(
-        command(url, "-c", "10", "-d", "60s"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-    )
-    until = time.monotonic() + 15
-    while not server.books()["received"] and time.monotonic() < until:
-        time.sleep(0.02)
+    process = begin(server, "/", "-c", "10", "-d", "60s")
     process.kill()
-    process.wait(timeout=10)
+    process.communicate(timeout=10)
 
     assert settled_books(server)["connections"]["accepted"] == 10

@@ -1,0 +1,89 @@
+"""Running `loadlens hit` beside an origin, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benches.measuring import ROOT, Origin
+
+LIMIT_S = 60
+
+
+def origin_program() -> Path:
+    """The release build that `make test` makes first."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    program = target / "release" / "loadlens-origin"
+    if not program.exists():
+        raise FileNotFoundError(f"{program}: cargo build --release -p loadlens-origin")
+    return program
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "loadlens", "hit", "--json", *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+
+def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
+    """Run a hit that must exit 0, and give its JSON."""
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}{path}"
+    done = subprocess.run(
+        command(url, *arguments), capture_output=True, text=True, timeout=LIMIT_S, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def begin(server: Origin, path: str, *arguments: str) -> subprocess.Popen[str]:
+    """Begin a hit; returns when the server has seen its first request."""
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}{path}"
+    process = subprocess.Popen(
+        command(url, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    until = time.monotonic() + LIMIT_S
+    while not server.books()["received"]:
+        assert time.monotonic() < until, "no request came"
+        time.sleep(0.02)
+    return process
+
+
+def stop_for(process: subprocess.Popen[str], seconds: float) -> None:
+    """Take a process off its core: the generator's own fault, in its purest form."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGCONT)
+
+
+def settled_books(server: Origin) -> dict[str, Any]:
+    """The books once every connection is closed."""
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        books: dict[str, Any] = server.books()
+        if not books["open"] and not books["accept_queue"]:
+            return books
+        time.sleep(0.01)
+    raise AssertionError("connections stay open")
+
+
+def check_law(requests: dict[str, int]) -> None:
+    """The law of counting, recomputed."""
+    assert requests["due"] == requests["issued"] + requests["dropped"] + requests["waiting"]
+    assert requests["issued"] == requests["answered"] + requests["failed"] + requests["in_flight"]
+    judged = requests["ok"] + requests["unexpected_status"] + requests["check_failed"]
+    assert requests["answered"] == judged

@@ -1,0 +1,81 @@
+"""When the generator is at fault, the result says so and charges nothing to the service."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from benches.measuring import Origin, origin
+
+from tests.end_to_end.hitting import (
+    LIMIT_S,
+    begin,
+    check_law,
+    command,
+    environment,
+    origin_program,
+    settled_books,
+    stop_for,
+)
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Origin]:
+    with origin(origin_program(), cpu=0) as running:
+        yield running
+
+
+def test_more_connections_than_descriptors_are_refused_before_the_start(server: Origin) -> None:
+    server.new_books()
+    url = f"http://127.0.0.1:{server.port}/"
+
+    done = subprocess.run(
+        command(url, "-c", "100", "-d", "1s"),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
+    )
+
+    assert done.returncode == 4
+    assert "100" in done.stderr
+    assert "64" in done.stderr
+    assert server.books()["received"] == 0
+
+
+def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
+    process = begin(server, "/", "-r", "500", "-d", "3s")
+    stop_for(process, 1.0)
+    out, err = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 0, err
+    result = json.loads(out)
+    check_law(result["requests"])
+    # A third of the requests were due while it was stopped: they left late, and none was left out.
+    assert result["generator"]["verdict"] != "kept_up"
+    assert result["generator"]["lag_p99_s"] > 0.5
+    assert abs(result["requests"]["due"] - 1500) <= 1
+    assert result["requests"]["dropped"] == 0
+    # The response time counts from the due time, so it holds the lag; the service time does not.
+    assert result["response_time_s"]["p95"]["value"] > 0.5
+    assert result["service_time_s"]["p50"]["value"] < 0.1
+
+
+@pytest.mark.xfail(strict=True, reason="deadlines are looked at before the sockets")
+def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:
+    process = begin(server, "/delay/30", "-c", "20", "--timeout", "500ms", "-d", "3s")
+    stop_for(process, 1.0)
+    out, err = process.communicate(timeout=LIMIT_S)
+    books = settled_books(server)
+
+    assert process.returncode == 0, err
+    result = json.loads(out)
+    check_law(result["requests"])
+    assert result["errors"] == {}
+    assert books["answered"] - result["requests"]["answered"] <= 20  # in flight at the end
