@@ -67,7 +67,6 @@ def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     assert result["service_time_s"]["p50"]["value"] < 0.1
 
 
-@pytest.mark.xfail(strict=True, reason="deadlines are looked at before the sockets")
 def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:
     process = begin(server, "/delay/30", "-c", "20", "--timeout", "500ms", "-d", "3s")
     stop_for(process, 1.0)

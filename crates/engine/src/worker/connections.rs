@@ -154,6 +154,11 @@ impl<H: Copy> Connections<H> {
         self.free.push(index);
     }
 
+    /// How many are there, places that are reserved included.
+    pub fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Indices of all connections that are there.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         let taken = |(_, connection): &(usize, &Connection<H>)| connection.state != State::Free;

@@ -108,6 +108,38 @@ pub struct WorkerEnd {
     pub at: u64,
 }
 
+/// Until when all that came has been looked at.
+///
+/// A deadline counts only up to there: a thread that was kept from its core for longer than a time-out finds
+/// answers in its sockets when it comes back, and those were not late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    until: u64,
+    /// When the present look at all connections began; a full buffer of events does not hold them all.
+    began: u64,
+    events: usize,
+}
+
+impl Seen {
+    /// Takes notice of a wait that began at `began` and gave so many events, which have all been served.
+    fn served(&mut self, began: u64, events: usize, connections: usize) {
+        if events < EVENTS {
+            self.until = began;
+            self.events = 0;
+            return;
+        }
+        if self.events == 0 {
+            self.began = began;
+        }
+        self.events += events;
+        // Ready connections come in turn, so after as many events as connections each had its turn.
+        if self.events >= connections {
+            self.until = self.began;
+            self.events = 0;
+        }
+    }
+}
+
 /// One engine thread's state.
 pub struct Worker<'p, C: Clock, N: Net> {
     clock: C,
@@ -118,6 +150,9 @@ pub struct Worker<'p, C: Clock, N: Net> {
     /// Users whose request is due, in order.
     ready: VecDeque<UserRef>,
     events: Vec<Ready>,
+    /// When the last wait began.
+    waited_at: u64,
+    seen: Seen,
     /// Tokens of connections with more to receive than one turn takes.
     more: Vec<u64>,
     buffer: Box<[u8]>,
@@ -167,6 +202,8 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             timers: Timers::for_users(users),
             ready: VecDeque::with_capacity(users.max(ARRIVALS_AT_ONCE as usize)),
             events: Vec::with_capacity(EVENTS),
+            waited_at: 0,
+            seen: Seen::default(),
             more: Vec::with_capacity(EVENTS),
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             rendered: Vec::with_capacity(4096),
@@ -301,12 +338,11 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             return;
         }
         let deadline = user.sent.saturating_add(timeout);
-        if deadline > now {
+        if deadline > now || deadline > self.seen.until {
             user.watched = true;
-            self.timers.push(Timer {
-                at: deadline,
-                ..timer
-            });
+            // One that has passed unseen is looked at again after the next look at the sockets.
+            let at = deadline.max(now + 1);
+            self.timers.push(Timer { at, ..timer });
         } else {
             self.time_out(timer.who, now);
         }
@@ -336,6 +372,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     /// Waits for events until something is due.
     fn wait(&mut self) {
         let now = self.now();
+        self.waited_at = now;
         let (due, is_arrival) = self.next_due();
         let mut until = due.min(self.horizon).min(now + LONGEST_WAIT);
         if self.is_closing {
@@ -397,6 +434,9 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
                 served = 0;
             }
         }
+        let connections = self.connections.count();
+        self.seen
+            .served(self.waited_at, self.events.len(), connections);
         self.send_ready();
         if began.saturating_sub(self.published) >= PUBLISH_EVERY {
             self.publish(began);
@@ -443,5 +483,27 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             u64::MAX
         };
         self.end.saturating_add(self.settings.drain_ns.min(longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_of_events_is_all_only_after_as_many_events_as_connections() {
+        let mut seen = Seen::default();
+
+        seen.served(10, 3, 1000); // not full: nothing was left
+        assert_eq!(seen.until, 10);
+        for began in [20, 30, 40] {
+            seen.served(began, EVENTS, 1000);
+            assert_eq!(seen.until, 10);
+        }
+        seen.served(50, EVENTS, 1000); // 1024 events, a turn for each
+        assert_eq!(seen.until, 20);
+        seen.served(60, EVENTS, 1000);
+        seen.served(70, 0, 1000);
+        assert_eq!(seen.until, 70);
     }
 }
