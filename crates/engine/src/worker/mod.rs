@@ -169,6 +169,8 @@ pub struct Worker<'p, C: Clock, N: Net> {
     /// The next moment that changes what is recorded: a cut or the end.
     horizon: u64,
     is_closing: bool,
+    /// The last reading of the clock: good enough where a few microseconds do not matter.
+    last: u64,
     published: u64,
     handed_over: u64,
     times: ThreadTimes,
@@ -217,6 +219,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             in_flight: 0,
             end,
             is_closing: false,
+            last: 0,
             published: 0,
             handed_over: 0,
             times: ThreadTimes::default(),
@@ -228,12 +231,12 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     /// Runs to the end and returns what is left.
     pub fn run(mut self) -> WorkerEnd {
         self.join_users();
+        self.now();
         loop {
             self.look_at_end();
-            let now = self.now();
-            self.start_due(now);
+            self.start_due(self.last);
             self.send_ready();
-            self.tell_ended_lanes(now);
+            self.tell_ended_lanes(self.last);
             if self.is_finished() {
                 return self.finish();
             }
@@ -246,10 +249,17 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     #[inline]
     fn now(&mut self) -> u64 {
         let now = self.clock.now();
+        self.see(now);
+        now
+    }
+
+    /// Takes notice of the time.
+    #[inline]
+    fn see(&mut self, now: u64) {
+        self.last = now;
         if now >= self.horizon {
             self.pass_horizon(now);
         }
-        now
     }
 
     #[cold]
@@ -387,30 +397,29 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             timeout = timeout.saturating_sub(SPIN);
         }
         self.net.wait(&mut self.events, timeout);
+        let woken = self.clock.now();
+        let is_idle_spin = spins && self.events.is_empty();
+        // A wait that the end cut short belongs to the measured part only until then.
+        let end = self.control.end.load(Ordering::Relaxed).max(now);
+        let until = if self.is_closing {
+            woken
+        } else {
+            woken.min(end)
+        };
+        let waited = until - now;
         let engine = self.recorder.engine();
         engine.loops += 1;
-        let is_idle_spin = spins && self.events.is_empty();
-        if (timeout > 0 && !spins) || is_idle_spin {
-            // A wait that the end cut short belongs to the measured part only until then.
-            let end = self.control.end.load(Ordering::Relaxed).max(now);
-            let woken = self.clock.now();
-            let until = if self.is_closing {
-                woken
-            } else {
-                woken.min(end)
-            };
-            let waited = until.saturating_sub(now);
-            if is_idle_spin {
-                engine.spinning_ns += waited;
-            } else {
-                engine.waiting_ns += waited;
-            }
+        if is_idle_spin {
+            engine.spinning_ns += waited;
+        } else if timeout > 0 && !spins {
+            engine.waiting_ns += waited;
         }
+        self.see(woken); // after it is credited to the interval in which the wait began
     }
 
     /// Receives what the events tell, in batches, each followed by what is to be sent.
     fn serve_events(&mut self) {
-        let mut began = self.now();
+        let mut began = self.last;
         let mut served = 0;
         let unfinished = self.more.len();
         for at in 0..unfinished {
