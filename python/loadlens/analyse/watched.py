@@ -9,7 +9,7 @@ from loadlens.analyse.resources import Process
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.facts import GeneratorWatch, ProcessWatch
 from loadlens.model.finding import Figure, NotMeasured
-from loadlens.stats.interval import Interval
+from loadlens.stats.interval import Insufficient, Interval
 
 WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
 
@@ -49,12 +49,27 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
                 cpu=case.level_figure("cpu", "cores", [p.cpu for p in members]),
                 waiting=case.level_figure("runq_wait", "cores", [p.waiting for p in members]),
+                occupied=case.level_figure("occupied", "cores", [_occupied(p) for p in members]),
                 hot_threads=None if None in hot else max(h for h in hot if h is not None),
                 threads=max(threads, default=None),
                 memory_bytes=max(memory, default=None),
             )
         )
     return tuple(found)
+
+
+def _occupied(process: Process) -> Interval | Insufficient:
+    """Computing and waiting for a core; without the waiting a lower bound."""
+    cpu, waiting = process.cpu, process.waiting
+    if not isinstance(cpu, Interval) or not isinstance(waiting, Interval):
+        return cpu
+    return Interval(
+        cpu.point + waiting.point,
+        None if cpu.low is None else cpu.low + waiting.point,
+        None if cpu.high is None else cpu.high + waiting.point,
+        cpu.independent,
+        cpu.method,
+    )
 
 
 def _ranked(trial: TrialMeasures) -> dict[tuple[str, str, int], Process]:

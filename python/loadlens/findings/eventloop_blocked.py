@@ -58,7 +58,6 @@ class Look:
     dear: RequestClass
     processes: tuple[ProcessWatch, ...]
     occupied: Interval  # cores computing or waiting for a core, least of the working processes
-    computing: Interval  # cores computing, mean of the working processes
     work_s: float
     waits: Waiting | Insufficient
     passes_before: Interval | None  # the same at the next lower load
@@ -110,7 +109,6 @@ def _look(curve: Curve) -> Look | str:
     if dear is None:
         return "no request was answered at the highest load"
     occupied = min((_occupied(p) for p in processes), key=lambda interval: interval.point)
-    computing = _mean([_known(p.cpu) for p in processes])
     before = _waits(curve.steps[place - 1], probe.label, curve) if place > 0 else None
     return Look(
         curve=curve,
@@ -119,7 +117,6 @@ def _look(curve: Curve) -> Look | str:
         dear=dear,
         processes=tuple(processes),
         occupied=occupied,
-        computing=computing,
         work_s=curve.work.point,
         waits=_waits(step, probe.label, curve),
         passes_before=before.passes if isinstance(before, Waiting) else None,
@@ -438,17 +435,13 @@ def _silence(facts: Facts, look: Look) -> str:
 
 def _occupied(process: ProcessWatch) -> Interval:
     """Computing and waiting for a core: what the loop is taken up by, as a probe sees it."""
-    cpu = _known(process.cpu)
-    if not isinstance(process.waiting, Estimate):
-        return cpu
+    found = _known(process.occupied)
     # Counters of CPU and of waiting are read one after the other: together they may pass the clock.
-    extra = max(0.0, min(process.waiting.point, 1 - cpu.point))
-    return Interval(
-        cpu.point + extra,
-        None if cpu.low is None else cpu.low + extra,
-        None if cpu.high is None else min(cpu.high + extra, max(1.0, cpu.point)),
-        cpu.independent,
-        cpu.method,
+    return replace(
+        found,
+        point=min(1.0, found.point),
+        low=None if found.low is None else min(1.0, found.low),
+        high=None if found.high is None else min(1.0, found.high),
     )
 
 
@@ -456,19 +449,6 @@ def _known(figure: object) -> Interval:
     if isinstance(figure, Estimate):
         return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
     return Interval(0.0, None, None, 0.0, "not measured")
-
-
-def _mean(intervals: list[Interval]) -> Interval:
-    count = len(intervals)
-    lows = [i.low for i in intervals if i.low is not None]
-    highs = [i.high for i in intervals if i.high is not None]
-    return Interval(
-        sum(i.point for i in intervals) / count,
-        sum(lows) / count if len(lows) == count else None,
-        sum(highs) / count if len(highs) == count else None,
-        min(i.independent for i in intervals),
-        intervals[0].method,
-    )
 
 
 def _range(figure: Interval | Estimate) -> str:

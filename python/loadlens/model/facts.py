@@ -67,6 +67,7 @@ class ProcessWatch:
     label: str  # "api.0 uvicorn 4711"
     cpu: Figure  # cores used
     waiting: Figure  # cores wanted and not given: run-queue wait per second
+    occupied: Figure  # both together: what a process of one thread is taken up by
     hot_threads: int | None  # threads that used more than 5 % of a core
     threads: float | None
     memory_bytes: float | None

@@ -70,12 +70,15 @@ def level_over_trials(values: Floats, *, confidence: float = 0.95) -> Interval |
         confidence: Of the interval.
 
     Returns:
-        Student's t on the figures as they are.
+        Student's t on the figures as they are; not below zero when no figure is.
     """
     figures = np.asarray(values, dtype=np.float64)
     if figures.size < FEWEST_TRIALS:
         return _too_few(figures.size)
-    return _t_interval(figures, np.asarray, T_LEVEL_METHOD, confidence)
+    found = _t_interval(figures, np.asarray, T_LEVEL_METHOD, confidence)
+    if found.low is not None and np.all(figures >= 0):
+        return replace(found, low=max(0.0, found.low))
+    return found
 
 
 def quantile_over_trials(

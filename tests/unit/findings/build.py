@@ -37,6 +37,7 @@ def process(cpu: float, *, waiting: float = 0.0, hot: int | None = 1, label: str
         label,
         estimate(cpu, unit="cores"),
         estimate(waiting, unit="cores") if waiting else Estimate("w", "cores", 0.0, 0.0, 0.0, 3, 0, "built"),
+        estimate(cpu + waiting, unit="cores"),
         hot,
         4.0,
         6e7,
