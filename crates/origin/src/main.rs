@@ -28,6 +28,10 @@ bad    lists the misbehaviours that are served at /bad/NAME.
 
 fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     let verb = match words.first().map(String::as_str) {
         Some("floor" | "bad") => words.remove(0),
         _ => "serve".to_owned(),
