@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens import findings
-from loadlens.analyse import answer, books, charts, details, matrix, objectives, published
+from loadlens.analyse import answer, books, charts, details, linking, matrix, objectives, published
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, curve_of, gather
 from loadlens.analyse.gates import gates_of
@@ -64,7 +64,7 @@ def report(record: RunSource) -> Report:
         answer=answer.answer(verdict, known.cases, known.groups),
         badges=answer.badges(known.cases, known.facts, known.books, section, study),
         conditions=answer.conditions(study, environment, known.cases),
-        findings=verdict.findings,
+        findings=linking.linked(verdict.findings, known.groups, shown_charts),
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
         matrices=matrix.matrices(known.cases, capacities, known.facts.cores),

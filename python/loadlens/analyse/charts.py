@@ -43,7 +43,8 @@ def all_charts(
         members = [c for c in curves if c.experiment == experiment and len(c.cases) >= FEWEST_LEVELS]
         shown = [c for c in members if not c.is_held_out][:MOST_SERIES]
         if shown:
-            found.append(load_curve(experiment, shown, capacities))
+            drawn = load_curve(experiment, shown, capacities)
+            found += [drawn] if drawn.datasets.get("steps") else []
             found += bystanders(experiment, shown)
     demand = demand_chart([c for c in curves if not c.is_held_out])
     if demand is not None:

@@ -52,6 +52,16 @@ def test_the_finding_is_strong_over_three_trials_and_the_plateau_is_folded_under
     assert (second.rule, second.explained_by) == ("saturation.plateau", "eventloop.blocked")
 
 
+def test_evidence_points_at_charts_that_the_report_has() -> None:
+    made = looped_report()
+    anchors = {chart.anchor: chart.kind for chart in made.charts}
+
+    pointed = {e.signal: anchors[e.chart] for e in made.findings[0].evidence if e.chart}
+
+    assert pointed["probe.coupling"] == "bystander"
+    assert pointed["work.cpu"] == "demand"
+
+
 @pytest.mark.parametrize(
     ("service", "rule"),
     [

@@ -263,7 +263,7 @@ def _findings(report: Report, ids: set[str]) -> tuple[FindingView, ...]:
             finding=finding,
             id=anchor("finding", finding.rule),
             is_open=number <= OPEN_FINDINGS,
-            chips=tuple(_chip(e.chip, e.chart, ids) for e in finding.evidence),
+            chips=tuple(_chip(e.chip, e.chart, ids) for e in finding.evidence if e.chip),
             excluded=_rivals(finding, ruled_out=True),
             not_excluded=_rivals(finding, ruled_out=None),
             predictions=tuple(_prediction(p.what, p.before, p.after) for p in finding.predictions),
