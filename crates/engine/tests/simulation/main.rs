@@ -13,16 +13,18 @@ use std::sync::{Arc, Mutex};
 
 use loadlens_engine::arrival::Part;
 use loadlens_engine::error::Outcome;
-use loadlens_engine::plan::Plan;
+use loadlens_engine::plan::{Plan, Workload};
 use loadlens_engine::program::Program;
 use loadlens_engine::random::Random;
 use loadlens_engine::record::collector::{Collected, Collector, Live, ThreadEnds};
 use loadlens_engine::record::files::{Names, StreamNames};
-use loadlens_engine::record::grid::Grid;
+use loadlens_engine::record::grid::{Grid, Phase};
 use loadlens_engine::record::interval::{IntervalSet, CLASSES};
 use loadlens_engine::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use loadlens_engine::record::ring::ring;
-use loadlens_engine::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use loadlens_engine::record::rows::{
+    row_log, Thinning, AFTER_END, CONNECTION_BYTES, IN_WARMUP, SAMPLE_BYTES,
+};
 use loadlens_engine::worker::lane::Lane;
 use loadlens_engine::worker::{Control, Settings, Worker, WorkerEnd};
 use serde_json::{json, Value};
@@ -230,6 +232,10 @@ fn live_with(plan: Value, world: World, random: &mut Random) -> History {
     }
 }
 
+fn i64_at(row: &[u8], at: usize) -> i64 {
+    u64_at(row, at) as i64
+}
+
 fn u64_at(row: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(row[at..at + 8].try_into().unwrap())
 }
@@ -300,12 +306,8 @@ fn check(history: &History) {
     let limit = plan.warmup_ns + plan.duration_ns.unwrap() + plan.drain_ns + 5 * MS;
     assert!(end.at <= limit, "ended at {} ms", end.at / MS);
     let connections = |stream: &loadlens_engine::plan::Stream| match &stream.workload {
-        loadlens_engine::plan::Workload::Closed { users, .. } => {
-            stream.connection.pool.unwrap_or(*users)
-        }
-        loadlens_engine::plan::Workload::Open { max_in_flight, .. } => {
-            stream.connection.pool.unwrap_or(*max_in_flight)
-        }
+        Workload::Closed { users, .. } => stream.connection.pool.unwrap_or(*users),
+        Workload::Open { max_in_flight, .. } => stream.connection.pool.unwrap_or(*max_in_flight),
     };
     let most: u32 = plan.streams.iter().map(connections).sum();
     assert!(
@@ -313,14 +315,100 @@ fn check(history: &History) {
         "{} connections at once, {most} allowed",
         world.most_open
     );
+    check_times(history);
+    check_pool(history);
+}
+
+/// Times of every row are in order and within the timeout, and stand in the right phase.
+fn check_times(history: &History) {
+    let History {
+        plan,
+        collected,
+        end,
+        rows,
+        ..
+    } = history;
+    let measured_end = plan.warmup_ns + plan.duration_ns.unwrap();
+    let has_all = plan.streams.iter().all(|stream| match &stream.workload {
+        Workload::Closed {
+            requests,
+            iterations,
+            ..
+        } => requests.is_none() && iterations.is_none(),
+        Workload::Open { requests, .. } => requests.is_none(),
+    });
+    let mut answered_in_warmup = 0;
     for row in rows {
-        let (row_due, sent, done) = (
-            u64_at(row, 8) as i64,
-            u64_at(row, 16) as i64,
-            u64_at(row, 32) as i64,
-        );
-        assert!(sent == -1 || sent >= row_due, "issued before it was due");
+        let (due, sent, done) = (i64_at(row, 8), i64_at(row, 16), i64_at(row, 32));
+        assert!(sent == -1 || sent >= due, "issued before it was due");
         assert!(done == -1 || done >= sent, "ended before it was issued");
+        // A turn of the loop may lie between the deadline and its notice.
+        let timeout = plan.streams[row[61] as usize].timeout_ns as i64 + 2 * MS as i64;
+        let last = if done == -1 { end.at as i64 } else { done };
+        assert!(
+            sent == -1 || last - sent <= timeout,
+            "in flight for {} us",
+            (last - sent) / 1000
+        );
+        let ended_at = u64::try_from(done).unwrap_or(0);
+        let is_answer = row[60] < 10;
+        answered_in_warmup += u64::from(is_answer && ended_at < plan.warmup_ns);
+        if is_answer && has_all {
+            let flags = row[63] & (IN_WARMUP | AFTER_END);
+            let expected = match ended_at {
+                at if at < plan.warmup_ns => IN_WARMUP,
+                at if at >= measured_end => AFTER_END,
+                _ => 0,
+            };
+            assert_eq!(flags, expected, "ended at {ended_at}");
+        }
+    }
+    let counted = |phase: Phase| -> u64 {
+        collected.phases[phase as usize]
+            .iter()
+            .map(|stream| stream.classes[..3].iter().sum::<u64>())
+            .sum()
+    };
+    if has_all {
+        assert_eq!(
+            counted(Phase::Warmup),
+            answered_in_warmup,
+            "the warm-up ends where it ends"
+        );
+    }
+}
+
+/// Nobody waits for a connection of a pool while one is free.
+fn check_pool(history: &History) {
+    let History { plan, rows, .. } = history;
+    let measured_end = (plan.warmup_ns + plan.duration_ns.unwrap()) as i64;
+    let stream = &plan.streams[0];
+    let (
+        Workload::Closed {
+            users,
+            requests: None,
+            iterations: None,
+            ..
+        },
+        Some(pool),
+    ) = (&stream.workload, stream.connection.pool)
+    else {
+        return;
+    };
+    let of_load = || rows.iter().filter(|row| row[61] == 0);
+    let waits = |row: &&[u8; SAMPLE_BYTES]| {
+        i64_at(*row, 16) == -1 && i64_at(*row, 8) < measured_end - MS as i64
+    };
+    let is_busy = |row: &&[u8; SAMPLE_BYTES]| {
+        let (sent, done) = (i64_at(*row, 16), i64_at(*row, 32));
+        sent != -1 && sent < measured_end && (done == -1 || done >= measured_end)
+    };
+    if of_load().any(|row| waits(&row)) {
+        let busy = of_load().filter(is_busy).count();
+        assert!(
+            busy >= pool.min(*users) as usize,
+            "{busy} of {pool} connections are busy and somebody waits"
+        );
     }
 }
 
