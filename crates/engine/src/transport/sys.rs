@@ -422,3 +422,47 @@ pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
 pub fn open_files() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_pwait2_sleeps_by_a_timer_and_is_woken_by_events() {
+        let mut poller = Poller::new(8).unwrap();
+        poller.sleep = Sleep::Timer(poller.timer().unwrap());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut ready = Vec::new();
+
+        let before = monotonic_ns();
+        poller.wait(&mut ready, 3_000_000);
+        let slept = monotonic_ns() - before;
+        let slept_for_nothing = ready.len();
+        let socket = Socket::open(&address).unwrap();
+        socket.connect(&address).unwrap();
+        poller.add(socket, 9).unwrap();
+        poller.wait(&mut ready, 10_000_000_000);
+        let woken = ready.iter().map(|ready| ready.token).collect::<Vec<_>>();
+        poller.wait(&mut ready, 0);
+        socket.close();
+
+        assert!(slept >= 3_000_000, "{slept}");
+        assert_eq!((slept_for_nothing, woken), (0, vec![9]));
+    }
+
+    #[test]
+    fn a_thread_knows_its_time_on_a_core() {
+        let Some(mut schedstat) = Schedstat::of_this_thread() else {
+            return;
+        };
+        let before = schedstat.read().unwrap();
+
+        let mut sum = 0u64;
+        while schedstat.read().unwrap().cpu_ns == before.cpu_ns {
+            sum = std::hint::black_box(sum + 1);
+        }
+
+        assert!(schedstat.read().unwrap().cpu_ns > before.cpu_ns);
+    }
+}

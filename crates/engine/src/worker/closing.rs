@@ -137,6 +137,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         for index in open {
             self.close(index, ClosedBy::Nobody, Outcome::Ok, now);
         }
+        debug_assert!(self.store.is_empty(), "a buffer was not given back");
         let times = self.clock.thread_times();
         let engine = self.recorder.engine();
         engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);

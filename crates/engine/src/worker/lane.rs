@@ -138,6 +138,56 @@ pub fn worth(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
     worth.min(pooled).clamp(1, threads)
 }
 
+/// The closed users of a part; they begin evenly spread over the ramp.
+fn closed_users(all: u32, ramp_ns: u64, iterations: Option<u64>, part: Part) -> Vec<User> {
+    let ours = count_of(u64::from(all), part);
+    (0..ours)
+        .map(|j| {
+            let number = part.index + j * part.of;
+            let mut user = User::new(number as u32, iterations);
+            user.due = (u128::from(ramp_ns) * u128::from(number) / u128::from(all)) as u64;
+            user
+        })
+        .collect()
+}
+
+impl Open {
+    /// The arrivals of a part of an open workload.
+    fn new(
+        workload: &Workload,
+        program: &StreamProgram,
+        seed: u64,
+        mix: Random,
+        part: Part,
+    ) -> Option<Open> {
+        let Workload::Open {
+            rate_per_s,
+            arrivals,
+            max_in_flight,
+            overflow,
+            ..
+        } = workload
+        else {
+            return None;
+        };
+        let mut head = Arrivals {
+            schedule: Schedule::new(seed, *rate_per_s, *arrivals, part),
+            mix,
+        };
+        let tail = head.clone();
+        let next = head.next(program);
+        Some(Open {
+            head,
+            tail,
+            next,
+            backlog: 0,
+            overflow: *overflow,
+            places: (count_of(u64::from(*max_in_flight), part) as u32).max(1),
+            free: Vec::new(),
+        })
+    }
+}
+
 impl<'p> Lane<'p> {
     /// The part `part` of a stream; none when nothing of it falls to this part.
     pub fn new(
@@ -148,8 +198,7 @@ impl<'p> Lane<'p> {
         part: Part,
     ) -> Option<Lane<'p>> {
         let stream = &plan.streams[index];
-        let seed =
-            |purpose: u64, path: u64| Random::derived(plan.seed, &[index as u64, purpose, path]);
+        let path = |purpose: u64| [index as u64, purpose, part.index];
         let mut users = Vec::new();
         let mut open = None;
         let (places, think, requests) = match &stream.workload {
@@ -160,40 +209,15 @@ impl<'p> Lane<'p> {
                 iterations,
                 requests,
             } => {
-                let ours = count_of(u64::from(*all), part);
-                users.extend((0..ours).map(|j| {
-                    let number = part.index + j * part.of;
-                    let mut user = User::new(number as u32, *iterations);
-                    user.due =
-                        (u128::from(*ramp_ns) * u128::from(number) / u128::from(*all)) as u64;
-                    user
-                }));
-                (ours as u32, Some(*think), *requests)
+                users = closed_users(*all, *ramp_ns, *iterations, part);
+                (users.len() as u32, Some(*think), *requests)
             }
-            Workload::Open {
-                rate_per_s,
-                arrivals,
-                max_in_flight,
-                overflow,
-                requests,
-            } => {
-                let seed_of_arrivals = Random::derived(plan.seed, &[index as u64, ARRIVALS]).bits();
-                let mut head = Arrivals {
-                    schedule: Schedule::new(seed_of_arrivals, *rate_per_s, *arrivals, part),
-                    mix: seed(MIX, part.index),
-                };
-                let tail = head.clone();
-                let next = head.next(program);
-                let places = (count_of(u64::from(*max_in_flight), part) as u32).max(1);
-                open = Some(Open {
-                    head,
-                    tail,
-                    next,
-                    backlog: 0,
-                    overflow: *overflow,
-                    places,
-                    free: Vec::new(),
-                });
+            Workload::Open { requests, .. } => {
+                let mix = Random::derived(plan.seed, &path(MIX));
+                let seed = Random::derived(plan.seed, &[index as u64, ARRIVALS]).bits();
+                let of_part = Open::new(&stream.workload, program, seed, mix, part)?;
+                let places = of_part.places;
+                open = Some(of_part);
                 (places, None, *requests)
             }
         };
@@ -233,7 +257,7 @@ impl<'p> Lane<'p> {
             think,
             open,
             quota,
-            random: seed(CONTENT, part.index),
+            random: Random::derived(plan.seed, &path(CONTENT)),
             has_ended: false,
             part,
             next_connection: 0,
@@ -320,6 +344,29 @@ impl<'p> Lane<'p> {
     pub fn part_from_connection(&mut self, user: u32) {
         if user != NONE {
             self.users[user as usize].connection = NONE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Share;
+
+    #[test]
+    fn parts_of_all_threads_of_all_machines_are_the_whole() {
+        for total in [0, 1, 7, 1_001] {
+            let mut sum = 0;
+            for (machine, threads) in [(0, 3), (1, 1), (2, 5)] {
+                let share = Share {
+                    index: machine,
+                    of: 3,
+                };
+                sum += (0..threads)
+                    .map(|thread| count_of(total, Part::new(share, thread, threads)))
+                    .sum::<u64>();
+            }
+            assert_eq!(sum, total);
         }
     }
 }

@@ -76,6 +76,11 @@ impl Store {
         rest
     }
 
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
     /// Gives a buffer back.
     pub fn give_back(&mut self, buffer: u32) {
         let bytes = &mut self.buffers[buffer as usize];
@@ -422,5 +427,154 @@ impl Reply {
             },
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an answer fed in these pieces comes to: outcome, head, body, bytes counted.
+    #[derive(Debug, PartialEq)]
+    struct Read {
+        fed: Result<usize, &'static str>,
+        head: Vec<u8>,
+        body: Vec<u8>,
+        counted: (u64, u64),
+    }
+
+    fn read(pieces: &[&[u8]], need: Need) -> Read {
+        let mut store = Store::new(1 << 20);
+        let mut reply = Reply::default();
+        let (mut head, mut body) = (Vec::new(), Vec::new());
+        let mut fed = Err("more");
+        for piece in pieces {
+            match reply.feed(piece, need, false, &mut store) {
+                Fed::More => continue,
+                Fed::Whole { consumed, place } => {
+                    let (of_head, of_body) = match place {
+                        Place::Input { head, body, end } => (&piece[head..body], &piece[body..end]),
+                        Place::Store { buffer, head_len } => store.bytes(buffer).split_at(head_len),
+                    };
+                    if need >= Need::Head {
+                        head.extend_from_slice(of_head);
+                    }
+                    if need == Need::Body {
+                        body.extend_from_slice(of_body);
+                    }
+                    fed = Ok(piece.len() - consumed);
+                }
+                Fed::Broken(violation) => fed = Err(violation.what()),
+            }
+            break;
+        }
+        let counted = (reply.wire_bytes, reply.body_bytes);
+        reply.reset(&mut store);
+        assert!(store.is_empty());
+        Read {
+            fed,
+            head,
+            body,
+            counted,
+        }
+    }
+
+    const ANSWERS: [&[u8]; 4] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nA: b\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+    ];
+
+    #[test]
+    fn an_answer_in_two_pieces_reads_as_the_whole_wherever_it_is_split() {
+        for answer in ANSWERS {
+            for need in [Need::Nothing, Need::Head, Need::Body] {
+                let whole = read(&[answer], need);
+                assert_eq!((whole.fed, whole.counted.0), (Ok(0), answer.len() as u64));
+                for at in 1..answer.len() {
+                    assert_eq!(
+                        read(&[&answer[..at], &answer[at..]], need),
+                        whole,
+                        "split at {at}"
+                    );
+                }
+                let bytes: Vec<&[u8]> = answer.chunks(1).collect();
+                assert_eq!(read(&bytes, need), whole, "byte by byte");
+            }
+        }
+        assert_eq!(read(&[ANSWERS[1]], Need::Body).body, b"hello");
+        assert!(read(&[ANSWERS[2]], Need::Head)
+            .head
+            .starts_with(b"HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn what_follows_an_answer_is_not_consumed_wherever_the_answer_is_split() {
+        for answer in ANSWERS {
+            let with_more = [answer, b"HTTP/1.1 200 OK\r\n"].concat();
+            for at in 1..answer.len() {
+                let read = read(&[&with_more[..at], &with_more[at..]], Need::Body);
+                assert_eq!(
+                    (read.fed, read.counted.0),
+                    (Ok(17), answer.len() as u64),
+                    "split at {at}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn interim_responses_are_bounded_in_number_and_in_bytes() {
+        let small = b"HTTP/1.1 103 E\r\n\r\n".repeat(1_001);
+        let large = [
+            b"HTTP/1.1 103 E\r\nLink: ".as_slice(),
+            &[b'x'; 30_000],
+            b"\r\n\r\n",
+        ]
+        .concat()
+        .repeat(3);
+
+        assert_eq!(
+            read(&[&small], Need::Nothing).fed,
+            Err("over 1,000 interim responses")
+        );
+        assert_eq!(
+            read(&[&large], Need::Nothing).fed,
+            Err("the heads of one answer are over 64 KiB")
+        );
+    }
+
+    #[test]
+    fn a_head_without_end_is_broken_off_at_its_bound() {
+        let head = [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000]].concat();
+        let pieces: Vec<&[u8]> = head.chunks(1_000).collect();
+
+        assert_eq!(
+            read(&pieces, Need::Nothing).fed,
+            Err("the head of the answer is over 64 KiB")
+        );
+    }
+
+    #[test]
+    fn a_body_that_is_only_counted_needs_no_memory_and_a_wanted_one_is_bounded() {
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n";
+        let body = vec![b'x'; 8_000_000];
+        let mut pieces: Vec<&[u8]> = vec![head];
+        pieces.extend(body.chunks(65_536));
+        let mut store = Store::new(0);
+        let mut reply = Reply::default();
+
+        let counted = pieces
+            .iter()
+            .map(|piece| reply.feed(piece, Need::Nothing, false, &mut store))
+            .last();
+
+        assert!(matches!(counted, Some(Fed::Whole { .. })));
+        assert_eq!(reply.body_bytes, 8_000_000);
+        assert!(read(&pieces, Need::Body)
+            .fed
+            .unwrap_err()
+            .starts_with("a body to be checked is over"));
     }
 }

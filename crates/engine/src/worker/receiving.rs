@@ -1,0 +1,275 @@
+//! From an event on a connection to a judged answer: connected, bytes, the end, a break.
+
+use crate::clock::Clock;
+use crate::error::Outcome;
+use crate::program::Judgement;
+use crate::transport::{Io, Net, NetError, Ready};
+use crate::user::Phase;
+
+use super::connections::{State, Unsent};
+use super::exchange::{why, ClosedBy, End};
+use super::reply::{Fed, Place};
+use super::timers::UserRef;
+use super::Worker;
+
+/// Receives of one connection before the others have their turn.
+const RECEIVES_AT_ONCE: u32 = 16;
+
+impl<C: Clock, N: Net> Worker<'_, C, N> {
+    /// Does what one event asks for; returns the time.
+    #[inline]
+    pub(super) fn serve(&mut self, ready: Ready) -> u64 {
+        let Some(index) = self.connections.find(ready.token) else {
+            return self.now();
+        };
+        let connection = self.connections.get(index);
+        if connection.state == State::Connecting {
+            if !ready.writable || !self.finish_connecting(index) {
+                return self.now();
+            }
+        } else if ready.writable && connection.unsent != Unsent::Nothing {
+            self.resume_sending(index);
+        }
+        if ready.readable && self.connections.find(ready.token).is_some() {
+            return self.receive(index, ready.ended);
+        }
+        self.now()
+    }
+
+    /// Connecting has ended; says whether the connection stands.
+    fn finish_connecting(&mut self, index: u32) -> bool {
+        let now = self.now();
+        let connection = self.connections.get_mut(index);
+        let who = UserRef {
+            lane: connection.lane,
+            user: connection.user,
+        };
+        let Some(handle) = connection.handle else {
+            return false;
+        };
+        match self.net.connected(handle) {
+            Ok(()) => {
+                connection.established = now.max(1);
+                let lane = &mut self.lanes[who.lane as usize];
+                lane.connected_once = true;
+                lane.users[who.user as usize].phase = Phase::InFlight;
+                self.recorder
+                    .established(lane.stream, now - connection.opened);
+                self.transmit(index, now);
+                true
+            }
+            Err(error) => {
+                self.close(index, ClosedBy::Error, error.outcome, now);
+                self.try_next_address(who, error, now);
+                false
+            }
+        }
+    }
+
+    /// Receives what a connection has; returns the time of the last byte.
+    #[inline]
+    fn receive(&mut self, index: u32, has_ended: bool) -> u64 {
+        let token = self.connections.token(index);
+        for _ in 0..RECEIVES_AT_ONCE {
+            let Some(handle) = self.connections.get(index).handle else {
+                return self.now();
+            };
+            match self.net.receive(handle, &mut self.buffer) {
+                Io::Bytes(count) => {
+                    let now = self.now();
+                    let goes_on = has_ended || count == self.buffer.len();
+                    if !self.take_bytes(index, count, goes_on, now) || !goes_on {
+                        return now;
+                    }
+                }
+                Io::End => {
+                    let now = self.now();
+                    self.take_end(index, now);
+                    return now;
+                }
+                Io::Later => return self.now(),
+                Io::Broken(error) => {
+                    let now = self.now();
+                    self.break_connection(index, error, now);
+                    return now;
+                }
+            }
+        }
+        // Edge-triggered: nobody will tell again of what is already there.
+        self.more.push(token);
+        self.now()
+    }
+
+    /// Takes `count` bytes of the receive buffer; says whether the answer goes on.
+    #[inline]
+    fn take_bytes(&mut self, index: u32, count: usize, look_again: bool, now: u64) -> bool {
+        let connection = self.connections.get_mut(index);
+        connection.bytes_in += count as u64;
+        let lane = &mut self.lanes[connection.lane as usize];
+        self.recorder.bytes_in(lane.stream, count);
+        if connection.state != State::Busy {
+            self.recorder.unsolicited(lane.stream);
+            self.close(index, ClosedBy::Client, Outcome::Ok, now);
+            return false;
+        }
+        let user = &mut lane.users[connection.user as usize];
+        if user.first == 0 {
+            user.first = now.max(1);
+        }
+        let step = &lane.program.steps[user.step as usize];
+        let input = &self.buffer[..count];
+        match connection
+            .reply
+            .feed(input, step.need, step.request_is_head, &mut self.store)
+        {
+            Fed::More => true,
+            Fed::Whole { consumed, place } => {
+                let excess = consumed < count;
+                self.finish_answer(index, place, excess, look_again, None, now);
+                false
+            }
+            Fed::Broken(violation) => {
+                let end = End::failure(violation.outcome(), violation.what(), 0);
+                self.fail(index, end, ClosedBy::Client, now);
+                false
+            }
+        }
+    }
+
+    /// Judges a whole answer, decides what becomes of the connection and lets the user go on.
+    #[inline]
+    fn finish_answer(
+        &mut self,
+        index: u32,
+        place: Place,
+        excess: bool,
+        look_again: bool,
+        closed: Option<ClosedBy>,
+        now: u64,
+    ) {
+        let connection = self.connections.get_mut(index);
+        let who = UserRef {
+            lane: connection.lane,
+            user: connection.user,
+        };
+        let lane = &mut self.lanes[who.lane as usize];
+        let step = &lane.program.steps[lane.users[who.user as usize].step as usize];
+        let Some(head) = connection.reply.head().copied() else {
+            return;
+        };
+        let (head_bytes, body) = match place {
+            Place::Input { head, body, end } => (&self.buffer[head..body], &self.buffer[body..end]),
+            Place::Store { buffer, head_len } => self.store.bytes(buffer).split_at(head_len),
+        };
+        let mut nothing = Default::default();
+        let values = lane
+            .values
+            .get_mut(who.user as usize)
+            .unwrap_or(&mut nothing);
+        let judgement = step.judge(&head, head_bytes, body, values);
+        let end = End {
+            outcome: judgement.outcome(),
+            ends_iteration: judgement != Judgement::Ok && step.ends_iteration(judgement),
+            failed_connect: false,
+            why: "an extracted value is over its bound",
+            os_error: 0,
+        };
+        connection.answered += u32::from(end.outcome.is_answered());
+        self.record_end(who, Some(index), head.status, end, now);
+        match closed.or_else(|| self.reason_to_close(index, head.keep_alive, excess, look_again)) {
+            None => self.release(index, now),
+            Some(side) => self.close(index, side, Outcome::Ok, now),
+        }
+        self.go_on(who, end, now);
+    }
+
+    /// Who ends the connection after an answer; none: it is used again.
+    #[inline]
+    fn reason_to_close(
+        &mut self,
+        index: u32,
+        keep_alive: bool,
+        excess: bool,
+        look_again: bool,
+    ) -> Option<ClosedBy> {
+        let connection = self.connections.get(index);
+        let lane = &self.lanes[connection.lane as usize];
+        if excess {
+            self.recorder.unsolicited(lane.stream);
+            return Some(ClosedBy::Client);
+        }
+        if connection.issued >= lane.requests_per_connection || connection.unsent != Unsent::Nothing
+        {
+            return Some(ClosedBy::Client);
+        }
+        if !keep_alive {
+            return Some(ClosedBy::Server);
+        }
+        if !look_again {
+            return None;
+        }
+        match self.net.receive(connection.handle?, &mut self.buffer) {
+            Io::Later => None,
+            Io::End => Some(ClosedBy::Server),
+            Io::Broken(_) => Some(ClosedBy::Error),
+            Io::Bytes(count) => {
+                self.recorder.bytes_in(lane.stream, count);
+                self.recorder.unsolicited(lane.stream);
+                Some(ClosedBy::Client)
+            }
+        }
+    }
+
+    /// The other side has ended its stream.
+    fn take_end(&mut self, index: u32, now: u64) {
+        let connection = self.connections.get(index);
+        if connection.state != State::Busy {
+            self.close(index, ClosedBy::Server, Outcome::Ok, now);
+            return;
+        }
+        match connection.reply.at_end() {
+            Ok(place) => {
+                self.finish_answer(index, place, false, false, Some(ClosedBy::Server), now)
+            }
+            Err(outcome) => {
+                let outcome = self.as_seen_on_reuse(index, outcome);
+                self.fail(
+                    index,
+                    End::failure(outcome, why(outcome), 0),
+                    ClosedBy::Server,
+                    now,
+                );
+            }
+        }
+    }
+
+    /// A connection that stood is broken.
+    pub(super) fn break_connection(&mut self, index: u32, error: NetError, now: u64) {
+        if self.connections.get(index).state != State::Busy {
+            self.close(index, ClosedBy::Error, Outcome::Ok, now);
+            return;
+        }
+        let outcome = match error.outcome {
+            Outcome::Reset => self.as_seen_on_reuse(index, Outcome::Reset),
+            other => other,
+        };
+        self.fail(
+            index,
+            End::failure(outcome, why(outcome), error.os_error),
+            ClosedBy::Error,
+            now,
+        );
+    }
+
+    /// The end of a reused connection before any byte of the answer is a class of its own: the server may
+    /// have closed it while it was idle.
+    fn as_seen_on_reuse(&self, index: u32, outcome: Outcome) -> Outcome {
+        let connection = self.connections.get(index);
+        let user = &self.lanes[connection.lane as usize].users[connection.user as usize];
+        if connection.issued > 1 && user.first == 0 {
+            Outcome::ClosedOnReuse
+        } else {
+            outcome
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! From a request that is due to its bytes on a connection: taking or beginning a connection, sending,
+//! going on after a short write.
+
+use crate::clock::Clock;
+use crate::error::Outcome;
+use crate::program::RenderContext;
+use crate::record::rows::ConnectionRow;
+use crate::transport::{Io, Net, NetError};
+use crate::user::{Phase, NONE};
+
+use super::connections::{State, Unsent};
+use super::exchange::{why, ClosedBy, End};
+use super::timers::{Kind, Timer, UserRef};
+use super::{Worker, SENDS_AT_ONCE};
+
+impl<C: Clock, N: Net> Worker<'_, C, N> {
+    /// Issues everything in the ready queue.
+    #[inline]
+    pub(super) fn send_ready(&mut self) {
+        // What is added on the way (a failed send, say) waits for the next turn, or this might not end.
+        for _ in 0..self.ready.len().min(SENDS_AT_ONCE) {
+            let Some(who) = self.ready.pop_front() else {
+                return;
+            };
+            self.issue(who);
+        }
+    }
+
+    /// Gives a user a connection and sends its request, or lets it wait for one.
+    #[inline]
+    pub(super) fn issue(&mut self, who: UserRef) {
+        let now = self.now();
+        let lane = &mut self.lanes[who.lane as usize];
+        let user = &mut lane.users[who.user as usize];
+        if user.phase != Phase::Asking {
+            return; // the measured part ended in between
+        }
+        let mut index = user.connection;
+        while index == NONE && !lane.is_sticky {
+            match lane.idle.pop_front() {
+                Some(token) => index = self.connections.find(token).unwrap_or(NONE),
+                None => break,
+            }
+        }
+        if index == NONE && lane.connections >= lane.max_connections {
+            user.phase = Phase::Queueing;
+            lane.queue.push_back(who.user);
+            return;
+        }
+        user.sent = now;
+        self.recorder
+            .issued(lane.stream, user.step, user.ready, now);
+        self.in_flight += 1;
+        if !user.watched {
+            user.watched = true;
+            let at = now.saturating_add(lane.timeout);
+            self.timers.push(Timer {
+                at,
+                who,
+                kind: Kind::Deadline,
+            });
+        }
+        if index == NONE {
+            user.phase = Phase::Connecting;
+            self.open_connection(who, now);
+            return;
+        }
+        user.phase = Phase::InFlight;
+        user.connection = index;
+        self.connections.get_mut(index).user = who.user;
+        self.transmit(index, now);
+    }
+
+    /// Begins a connection for a user whose request is issued.
+    pub(super) fn open_connection(&mut self, who: UserRef, now: u64) {
+        let lane = &mut self.lanes[who.lane as usize];
+        let Some(&address) = lane.addresses.get(lane.address) else {
+            let error = NetError {
+                outcome: Outcome::Resolve,
+                os_error: 0,
+            };
+            self.fail_unconnected(who, error, now);
+            return;
+        };
+        let number = lane.number_connection();
+        self.recorder.opened(lane.stream);
+        let (index, token) = self.connections.reserve();
+        match self.net.connect(&address, token) {
+            Ok(handle) => {
+                lane.connections += 1;
+                lane.users[who.user as usize].connection = index;
+                self.connections
+                    .begin(index, handle, who.lane, who.user, number, now);
+            }
+            Err(error) => {
+                self.connections.free(index);
+                self.recorder.closed(&ConnectionRow {
+                    connection: number,
+                    user: lane.users[who.user as usize].number,
+                    opened_ns: now as i64,
+                    established_ns: -1,
+                    closed_ns: now as i64,
+                    requests: 0,
+                    closed_by: ClosedBy::Error as u8,
+                    stream: lane.stream,
+                    outcome: error.outcome.code(),
+                    bytes_in: 0,
+                });
+                self.try_next_address(who, error, now);
+            }
+        }
+    }
+
+    /// Until a connection has once stood, a failed connect goes on to the target's next address.
+    pub(super) fn try_next_address(&mut self, who: UserRef, error: NetError, now: u64) {
+        let lane = &mut self.lanes[who.lane as usize];
+        let user = &mut lane.users[who.user as usize];
+        user.tried = user.tried.saturating_add(1);
+        if lane.connected_once || usize::from(user.tried) >= lane.addresses.len() {
+            self.fail_unconnected(who, error, now);
+            return;
+        }
+        lane.address = (lane.address + 1) % lane.addresses.len();
+        self.open_connection(who, now);
+    }
+
+    /// A request ends without ever having had a connection.
+    fn fail_unconnected(&mut self, who: UserRef, error: NetError, now: u64) {
+        let why = why(error.outcome);
+        let end = End {
+            failed_connect: true,
+            ..End::failure(error.outcome, why, error.os_error)
+        };
+        self.record_end(who, None, 0, end, now);
+        self.go_on(who, end, now);
+        // The connection that did not come about leaves room for somebody who waits for one.
+        self.next_in_queue(who.lane, now);
+    }
+
+    /// Sends the request of a connection's user.
+    #[inline]
+    pub(super) fn transmit(&mut self, index: u32, now: u64) {
+        let connection = self.connections.get_mut(index);
+        connection.state = State::Busy;
+        connection.issued += 1;
+        let Some(handle) = connection.handle else {
+            return;
+        };
+        let lane = &mut self.lanes[connection.lane as usize];
+        let user = &mut lane.users[connection.user as usize];
+        let step = &lane.program.steps[user.step as usize];
+        let sent = match step.static_bytes() {
+            Some(bytes) => match self.net.send(handle, bytes) {
+                Io::Bytes(sent) if sent == bytes.len() => Ok(sent),
+                Io::Bytes(sent) => {
+                    connection.unsent = Unsent::Static(sent);
+                    Ok(sent)
+                }
+                Io::Later => {
+                    connection.unsent = Unsent::Static(0);
+                    Ok(0)
+                }
+                Io::End => Ok(0),
+                Io::Broken(error) => Err(error),
+            },
+            None => {
+                let who = UserRef {
+                    lane: connection.lane,
+                    user: connection.user,
+                };
+                return self.transmit_rendered(index, who, now);
+            }
+        };
+        match sent {
+            Ok(sent) => self.recorder.bytes_out(lane.stream, sent),
+            Err(error) => self.break_connection(index, error, now),
+        }
+    }
+
+    fn transmit_rendered(&mut self, index: u32, who: UserRef, now: u64) {
+        let lane = &mut self.lanes[who.lane as usize];
+        let user = &lane.users[who.user as usize];
+        let step = &lane.program.steps[user.step as usize];
+        let nothing = Default::default();
+        let values = lane.values.get(who.user as usize).unwrap_or(&nothing);
+        let mut context = RenderContext {
+            random: &mut lane.random,
+            seq: user.seq,
+            unix_ns: self.settings.t0_unix_ns + now,
+        };
+        self.rendered.clear();
+        if let Err(fault) = step.render(values, &mut context, &mut self.rendered) {
+            // Nothing was sent: the connection is as good as before.
+            let end = End {
+                ends_iteration: true,
+                ..End::failure(Outcome::Limit, fault.what(), 0)
+            };
+            self.record_end(who, Some(index), 0, end, now);
+            self.release(index, now);
+            self.go_on(who, end, now);
+            return;
+        }
+        let connection = self.connections.get_mut(index);
+        let Some(handle) = connection.handle else {
+            return;
+        };
+        let sent = match self.net.send(handle, &self.rendered) {
+            Io::Bytes(sent) => sent,
+            Io::Later | Io::End => 0,
+            Io::Broken(error) => return self.break_connection(index, error, now),
+        };
+        self.recorder.bytes_out(lane.stream, sent);
+        if sent < self.rendered.len() {
+            let buffer = self.store.take();
+            if self.store.append(buffer, &self.rendered[sent..]) {
+                connection.unsent = Unsent::Kept(buffer, 0);
+            } else {
+                self.store.give_back(buffer);
+                let error = NetError {
+                    outcome: Outcome::OwnMemory,
+                    os_error: 0,
+                };
+                self.break_connection(index, error, now);
+            }
+        }
+    }
+
+    /// Goes on with a request that did not fit into the socket's buffer.
+    pub(super) fn resume_sending(&mut self, index: u32) {
+        loop {
+            let connection = self.connections.get_mut(index);
+            let Some(handle) = connection.handle else {
+                return;
+            };
+            let lane = &self.lanes[connection.lane as usize];
+            let rest = match connection.unsent {
+                Unsent::Nothing => return,
+                Unsent::Static(from) => {
+                    let user = &lane.users[connection.user as usize];
+                    &lane.program.steps[user.step as usize]
+                        .static_bytes()
+                        .unwrap_or_default()[from..]
+                }
+                Unsent::Kept(buffer, from) => &self.store.bytes(buffer)[from..],
+            };
+            let (sent, is_all) = match self.net.send(handle, rest) {
+                Io::Bytes(sent) => (sent, sent == rest.len()),
+                Io::Later | Io::End => return,
+                Io::Broken(error) => {
+                    let now = self.now();
+                    return self.break_connection(index, error, now);
+                }
+            };
+            self.recorder.bytes_out(lane.stream, sent);
+            connection.unsent = match connection.unsent {
+                Unsent::Kept(buffer, _) if is_all => {
+                    self.store.give_back(buffer);
+                    Unsent::Nothing
+                }
+                _ if is_all => Unsent::Nothing,
+                Unsent::Kept(buffer, from) => Unsent::Kept(buffer, from + sent),
+                Unsent::Static(from) => Unsent::Static(from + sent),
+                Unsent::Nothing => Unsent::Nothing,
+            };
+        }
+    }
+}
