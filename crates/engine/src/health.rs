@@ -77,7 +77,11 @@ impl Health {
         if let Some(lag) = lag_p99_s.filter(|lag| *lag > lag_limit_s) {
             verdict = Verdict::Late;
             let (lag, limit) = (lag * 1e6, lag_limit_s * 1e6);
-            reasons.push(format!("1 % of the requests left more than {lag:.0} us after they were due (limit {limit:.0} us)"));
+            reasons.push(format!(
+                "1 % of the requests left more than {} after they were due (limit {})",
+                in_words(lag),
+                in_words(limit)
+            ));
         }
         if let Some(share) = signs.runq_wait.filter(|share| *share > RUNQ_NOTED) {
             if share > RUNQ_LIMIT {
@@ -105,6 +109,15 @@ impl Health {
             verdict,
             reasons,
         }
+    }
+}
+
+/// Microseconds for people.
+fn in_words(us: f64) -> String {
+    if us < 1_000.0 {
+        format!("{us:.0} µs")
+    } else {
+        format!("{:.1} ms", us / 1_000.0)
     }
 }
 

@@ -4,6 +4,9 @@
 
 use super::special;
 
+/// With fewer intervals their correlation cannot be seen.
+pub(super) const FEWEST_INTERVALS: usize = 10;
+
 /// Deviations of successive intervals from their mean.
 pub(super) struct Series {
     deviations: Vec<f64>,
@@ -24,8 +27,11 @@ impl Series {
         }
     }
 
-    /// Standard error of the sum over all intervals.
+    /// Standard error of the sum over all intervals; few intervals count as independent of each other.
     pub fn sum_se(&self) -> f64 {
+        if self.deviations.len() < FEWEST_INTERVALS {
+            return self.independent_sum_se();
+        }
         let at_lag = |lag: usize| -> f64 {
             self.deviations[lag..]
                 .iter()
@@ -39,8 +45,7 @@ impl Series {
         (at_lag(0) + 2.0 * correlated).max(0.0).sqrt()
     }
 
-    /// The same, as if intervals were independent.
-    pub fn independent_sum_se(&self) -> f64 {
+    fn independent_sum_se(&self) -> f64 {
         let k = self.deviations.len() as f64;
         let squares: f64 = self
             .deviations
@@ -52,6 +57,9 @@ impl Series {
 
     /// Student's factor for 95 % at the degrees of freedom that the bandwidth leaves.
     pub fn t(&self) -> f64 {
+        if self.deviations.len() < FEWEST_INTERVALS {
+            return special::t_quantile(0.975, (self.deviations.len() as f64 - 1.0).max(1.0));
+        }
         let freedom = 1.5 * self.deviations.len() as f64 / self.bandwidth.max(1) as f64;
         special::t_quantile(0.975, freedom.max(2.0))
     }
@@ -63,13 +71,23 @@ mod tests {
 
     #[test]
     fn neighbours_count_with_bartletts_weights_up_to_the_bandwidth() {
-        // Hand count for 1 2 3 4: bandwidth round(1.3 x 2) = 3, deviations -1.5 -0.5 0.5 1.5, products 5 at lag 0,
-        // 1.25 at lag 1 (weight 2/3), -1.5 at lag 2 (weight 1/3): 5 + 2 (0.8333 - 0.5) = 17/3.
+        // Hand count for five of 1, then five of -1: bandwidth round(1.3 x 3.16) = 4; products 10 at lag 0, 7 at
+        // lag 1 (weight 3/4), 4 at lag 2 (1/2), 1 at lag 3 (1/4): 10 + 2 (5.25 + 2 + 0.25) = 25.
+        let series = Series::new([[1.0; 5], [-1.0; 5]].concat());
+
+        assert!((series.sum_se() - 5.0).abs() < 1e-12);
+        // scipy: t.ppf(0.975, 3.75), 1.5 x 10 / 4 degrees of freedom.
+        assert!((series.t() - 2.8509892835917263).abs() < 1e-9);
+        assert_eq!(Series::new(vec![0.0; 100]).bandwidth, 13);
+    }
+
+    #[test]
+    fn few_intervals_count_as_independent_of_each_other() {
+        // 1 2 3 4: squares of the deviations sum to 5; 5 x 4 / 3, and Student's factor at 3 degrees of freedom.
         let series = Series::new(vec![1.0, 2.0, 3.0, 4.0]);
 
-        assert!((series.sum_se() - (17.0f64 / 3.0).sqrt()).abs() < 1e-12);
-        assert!((series.t() - 4.302_652_729_749_462).abs() < 1e-9); // 1.5 x 4 / 3 = 2 degrees of freedom
-        assert_eq!(Series::new(vec![0.0; 100]).bandwidth, 13);
+        assert!((series.sum_se() - (20.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert!((series.t() - 3.182_446_305_284_263).abs() < 1e-9); // scipy: t.ppf(0.975, 3)
     }
 
     #[test]

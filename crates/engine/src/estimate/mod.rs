@@ -18,13 +18,13 @@ mod survival;
 
 use serde::Serialize;
 
-use hac::Series;
+use hac::{Series, FEWEST_INTERVALS};
 use survival::Survival;
 
 /// So many independent requests above a quantile make it firm.
 pub const FIRM_ABOVE: f64 = 20.0;
-/// With fewer intervals than this their variation says nothing, and requests are taken as independent.
-const FEWEST_INTERVALS: usize = 10;
+/// With fewer intervals their variation says nothing, and requests are taken as independent.
+const FEWEST_TO_COMPARE: usize = 3;
 /// Two-sided.
 const CONFIDENCE: f64 = 0.95;
 
@@ -64,7 +64,9 @@ pub struct Quantity {
 pub enum Method {
     /// From the variation between time intervals (Newey and West 1987).
     Hac,
-    /// As if requests were independent: too few time intervals for anything else.
+    /// From the variation between few time intervals, as if these were independent.
+    Intervals,
+    /// As if requests were independent: one or two time intervals allow nothing else.
     #[default]
     Iid,
 }
@@ -167,9 +169,6 @@ pub fn throughput(intervals: &[(f64, u64)]) -> Quantity {
     );
     let half = match levelled.len() {
         1 => special::normal_quantile(0.5 + CONFIDENCE / 2.0) * total.sqrt(), // as of a Poisson process
-        k if k < FEWEST_INTERVALS => {
-            series.independent_sum_se() * special::t_quantile(0.975, (k - 1) as f64)
-        }
         _ => series.sum_se() * series.t(),
     };
     Quantity {
@@ -233,10 +232,10 @@ impl<'a> Population<'a> {
     }
 
     fn method(&self) -> Method {
-        if self.intervals.len() < FEWEST_INTERVALS {
-            Method::Iid
-        } else {
-            Method::Hac
+        match self.intervals.len() {
+            0..FEWEST_TO_COMPARE => Method::Iid,
+            FEWEST_TO_COMPARE..FEWEST_INTERVALS => Method::Intervals,
+            _ => Method::Hac,
         }
     }
 
@@ -283,7 +282,7 @@ fn quantile(population: &Population, p: f64) -> Quantity {
                 high.map(|rank| rank as f64 / n),
             )
         }
-        Method::Hac => {
+        Method::Intervals | Method::Hac => {
             let series = exceedances(population, at);
             let se = (series.sum_se() / n).max(binomial_se);
             let half = series.t() * se;
@@ -399,7 +398,7 @@ fn mean(population: &Population) -> (Quantity, f64) {
     let iid_se = stdev / n.sqrt();
     let (se, t) = match population.method() {
         Method::Iid => (iid_se, special::t_quantile(0.5 + CONFIDENCE / 2.0, n - 1.0)),
-        Method::Hac => {
+        Method::Intervals | Method::Hac => {
             let size = |interval: &Interval| -> f64 {
                 interval
                     .values
