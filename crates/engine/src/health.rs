@@ -18,6 +18,10 @@ pub const RUNQ_NOTED: f64 = 0.01;
 /// From this share on the verdict is `starved`.
 pub const RUNQ_LIMIT: f64 = 0.05;
 
+/// From this share of the time in which a thread did not run on, the verdict is `starved`. Stalls are rare and
+/// long, and what was in flight meanwhile looks slow.
+pub const STALLED_LIMIT: f64 = 0.01;
+
 /// What the generator did in the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signs {
@@ -27,7 +31,9 @@ pub struct Signs {
     pub busy: Option<f64>,
     /// Share of the time that the most starved thread waited for a core.
     pub runq_wait: Option<f64>,
-    /// 99th percentile of issue minus due, of all load streams.
+    /// Share of the time that the worst thread did not run though it had something to do.
+    pub stalled: Option<f64>,
+    /// 99th percentile of lag, of all load streams.
     pub lag_p99_ns: Option<u64>,
     /// Median response time of the load streams.
     pub response_p50_ns: Option<u64>,
@@ -92,6 +98,15 @@ impl Health {
                 100.0 * share
             ));
         }
+        if let Some(share) = signs.stalled.filter(|share| *share > 0.0) {
+            if share > STALLED_LIMIT {
+                verdict = Verdict::Starved;
+            }
+            let percent = 100.0 * share;
+            reasons.push(format!(
+                "a thread did not run for {percent:.1} % of the time: stopped, or without a core"
+            ));
+        }
         if let Some(busy) = signs.busy.filter(|busy| *busy >= BUSY_LIMIT) {
             verdict = Verdict::Limit;
             reasons.push(format!(
@@ -129,6 +144,7 @@ mod tests {
         threads: 1,
         busy: Some(0.4),
         runq_wait: Some(0.001),
+        stalled: Some(0.0),
         lag_p99_ns: Some(60_000),
         response_p50_ns: Some(1_000_000),
         cpu_ns: 0,
@@ -154,6 +170,27 @@ mod tests {
 
         assert_eq!(Health::of(&late).verdict, Verdict::Late);
         assert_eq!(Health::of(&slow_service).verdict, Verdict::KeptUp); // 2 % of 10 ms are 200 us
+    }
+
+    #[test]
+    fn a_stop_of_five_seconds_is_the_generators_fault() {
+        let stopped = Signs {
+            stalled: Some(0.5),
+            ..QUIET
+        };
+        let hiccup = Signs {
+            stalled: Some(0.004),
+            ..QUIET
+        };
+
+        assert_eq!(Health::of(&stopped).verdict, Verdict::Starved);
+        assert_eq!(
+            (
+                Health::of(&hiccup).verdict,
+                Health::of(&hiccup).reasons.len()
+            ),
+            (Verdict::KeptUp, 1)
+        );
     }
 
     #[test]

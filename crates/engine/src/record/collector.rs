@@ -292,11 +292,7 @@ impl Collector {
         collected.measured_ns += length;
         collected.at_end = levels(&sum.streams);
         for (into, thread) in collected.threads.iter_mut().zip(&sum.threads) {
-            into.waiting_ns += thread.waiting_ns;
-            into.spinning_ns += thread.spinning_ns;
-            into.runq_wait_ns += thread.runq_wait_ns;
-            into.cpu_ns += thread.cpu_ns;
-            into.loops += thread.loops;
+            into.add(thread);
         }
         for (index, names) in self.names.streams.iter().enumerate() {
             let first = self.names.first_step(index);

@@ -335,6 +335,11 @@ fn counters_of_engine(sum: &IntervalSum) -> Value {
         .iter()
         .map(|thread| seconds(thread.runq_wait_ns))
         .collect();
+    let stalls: Vec<f64> = sum
+        .threads
+        .iter()
+        .map(|thread| seconds(thread.stalled_ns))
+        .collect();
     let loops: u64 = sum.threads.iter().map(|thread| thread.loops).sum();
     let mut lag = Counts::new();
     sum.streams
@@ -348,6 +353,7 @@ fn counters_of_engine(sum: &IntervalSum) -> Value {
         "generator": {
             "busy": busy,
             "runq_wait_s": waits,
+            "stalled_s": stalls,
             "lag_p99_s": super::merge::quantile(&lag, 0.99).map(seconds),
             "loops": loops,
         },

@@ -238,6 +238,8 @@ pub struct LoopTally {
     pub spinning_ns: u64,
     /// Runnable without a core.
     pub runq_wait_ns: u64,
+    /// Neither running nor waiting for anything: stopped, or starved for long.
+    pub stalled_ns: u64,
     /// On a core.
     pub cpu_ns: u64,
     /// Rounds of the loop.
@@ -245,6 +247,16 @@ pub struct LoopTally {
 }
 
 impl LoopTally {
+    /// Adds what another one holds.
+    pub fn add(&mut self, other: &LoopTally) {
+        self.waiting_ns += other.waiting_ns;
+        self.spinning_ns += other.spinning_ns;
+        self.runq_wait_ns += other.runq_wait_ns;
+        self.stalled_ns += other.stalled_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.loops += other.loops;
+    }
+
     /// The share of `length` nanoseconds in which the thread neither waited nor polled for a due time.
     pub fn busy(&self, length: f64) -> f64 {
         (1.0 - (self.waiting_ns + self.spinning_ns) as f64 / length).clamp(0.0, 1.0)

@@ -307,11 +307,7 @@ impl IntervalSum {
             .zip(&other.cells)
             .for_each(|(into, cell)| into.add(cell));
         for (into, thread) in self.threads.iter_mut().zip(&other.threads) {
-            into.waiting_ns += thread.waiting_ns;
-            into.spinning_ns += thread.spinning_ns;
-            into.runq_wait_ns += thread.runq_wait_ns;
-            into.cpu_ns += thread.cpu_ns;
-            into.loops += thread.loops;
+            into.add(thread);
         }
         self.lost_values += other.lost_values;
     }

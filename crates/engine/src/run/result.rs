@@ -363,6 +363,7 @@ impl Material<'_> {
             threads: self.collected.threads.len(),
             busy: busy.filter(|_| is_measured),
             runq_wait: share(|thread| thread.runq_wait_ns).filter(|_| is_measured),
+            stalled: share(|thread| thread.stalled_ns).filter(|_| is_measured),
             lag_p99_ns: quantile(&lag, 0.99),
             response_p50_ns: quantile(&response, 0.5),
             cpu_ns: self.collected.cpu_ns,

@@ -56,10 +56,13 @@ pub(super) fn start(
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
     let threads = layout::thread_count(plan);
     let names = layout::names(plan);
-    let files = match &plan.record {
-        Some(record) => Some(Files::create(Path::new(&record.dir))?),
-        None => None,
-    };
+    let files =
+        match &plan.record {
+            Some(record) => Some(Files::create(Path::new(&record.dir)).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", record.dir))
+            })?),
+            None => None,
+        };
     let known_end = plan
         .duration_ns
         .map_or(u64::MAX, |duration| plan.warmup_ns.saturating_add(duration));

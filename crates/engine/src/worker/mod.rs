@@ -38,6 +38,9 @@ pub const RECEIVE_BYTES: usize = 64 << 10;
 pub const EVENTS: usize = 256;
 /// The longest wait: how soon a stop from outside is seen.
 const LONGEST_WAIT: u64 = 20 * MILLISECOND;
+/// A thread that does not read its clock for so long, waits left out, did not run: every loop over users, events or
+/// bytes is bounded far below.
+const STALL: u64 = 30 * MILLISECOND;
 /// After so many events what follows from them is sent.
 const BATCH_EVENTS: u32 = 16;
 /// And after this time.
@@ -260,6 +263,9 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     /// Takes notice of the time.
     #[inline]
     fn see(&mut self, now: u64) {
+        if now - self.last > STALL {
+            self.recorder.engine().stalled_ns += now - self.last;
+        }
         self.last = now;
         if now >= self.horizon {
             self.pass_horizon(now);
@@ -413,6 +419,12 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         let waited = until - now;
         let engine = self.recorder.engine();
         engine.loops += 1;
+        // The timer would have ended the wait: what lasted longer was no wait.
+        let overslept = woken.saturating_sub(now + timeout);
+        if overslept > STALL {
+            engine.stalled_ns += overslept;
+        }
+        self.last = woken;
         if is_idle_spin {
             engine.spinning_ns += waited;
         } else if timeout > 0 && !spins {

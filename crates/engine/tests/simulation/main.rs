@@ -476,6 +476,33 @@ fn a_kept_connection_costs_hardly_more_than_a_send_and_a_receive() {
 }
 
 #[test]
+fn a_stop_of_the_process_is_told_from_a_slow_service() {
+    let plan = || {
+        json!({
+            "schema_version": 1, "seed": 1, "duration_ns": 10_000 * MS,
+            "streams": [{
+                "name": "load", "role": "load", "timeout_ns": 60_000 * MS,
+                "target": {"host": "127.0.0.1", "port": 80, "authority": "sim"},
+                "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": "/"}]}],
+                "workload": {"kind": "closed", "users": 2, "think": {"kind": "fixed", "ns": 100 * MS}},
+            }],
+        })
+    };
+    let mut slow = World::new(1, 0);
+    slow.longest = 3_000 * MS;
+    let mut stopped = World::new(1, 0);
+    stopped.stop_at = Some(2_000 * MS);
+
+    let stalled = |world: World| {
+        let history = live_with(plan(), world, &mut Random::new(3));
+        history.collected.threads[0].stalled_ns / MS
+    };
+
+    assert_eq!(stalled(slow), 0);
+    assert!((4_950..=5_000).contains(&stalled(stopped)));
+}
+
+#[test]
 fn the_next_address_of_a_name_is_tried_until_one_connection_has_stood() {
     let plan = json!({
         "schema_version": 1, "seed": 1, "duration_ns": 100 * MS,

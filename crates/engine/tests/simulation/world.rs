@@ -67,6 +67,8 @@ pub struct World {
     pub mischief: u64,
     /// The longest that a good answer takes.
     pub longest: u64,
+    /// When the whole process is stopped for 5 s, if it is.
+    pub stop_at: Option<u64>,
     /// An address at which nobody listens.
     pub dead: Option<SocketAddr>,
     /// Whether every answer is the same, in one piece.
@@ -98,6 +100,7 @@ impl World {
             order: 0,
             mischief,
             longest: 3_000_000,
+            stop_at: None,
             dead: None,
             is_plain: false,
             calls: 0,
@@ -519,6 +522,11 @@ impl Net for Sim {
                 .first_key_value()
                 .map_or(until, |((at, _), _)| *at);
             world.now = next.clamp(world.now, until).max(world.now + 1);
+            world.deliver();
+        }
+        if world.stop_at.is_some_and(|at| at <= world.now) {
+            world.stop_at = None;
+            world.now += 5_000_000_000;
             world.deliver();
         }
         for link in &mut world.links {
