@@ -150,7 +150,7 @@ def test_an_own_limit_makes_a_trial_invalid_and_the_services_errors_do_not() -> 
         ("the generator ran out of local ports (3 requests of stream load)",),
     )
     assert gates.verdict(theirs) == (TrialStatus.COMPLETE, ())
-    assert gates.verdict(result(verdict="limit"))[0] is TrialStatus.INVALID
+    assert gates.verdict(result(verdict="limit"))[0] is TrialStatus.COMPLETE  # a lower bound, said so
     assert gates.verdict(result(verdict="late")) == (TrialStatus.COMPLETE, ())
 
 

@@ -15,7 +15,10 @@ OWN_LIMITS = {
 
 
 def faults_of(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why the result of an engine must not be used, in words; empty when nothing stands against it."""
+    """Why the result of an engine must not be used, in words; empty when nothing stands against it.
+
+    A generator that was busy all the time is a caveat and not a fault: its throughput is a lower bound.
+    """
     faults = [
         f"the law of counting is broken in stream {stream['name']}: {stream['law']}"
         for stream in result["streams"]
@@ -26,9 +29,6 @@ def faults_of(result: Mapping[str, Any]) -> tuple[str, ...]:
             error = stream["errors"].get(kind)
             if error is not None and error["count"]:
                 faults.append(f"{words} ({error['count']} requests of stream {stream['name']})")
-    if result["generator"]["verdict"] == "limit" and not faults:
-        said = "; ".join(result["generator"]["reasons"]) or "it gave no reason"
-        faults.append(f"the generator met a limit of its own: {said}")
     return tuple(faults)
 
 
