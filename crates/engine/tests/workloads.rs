@@ -82,6 +82,36 @@ fn iterations_end_a_user_and_its_steps_come_in_order() {
 }
 
 #[test]
+fn a_body_larger_than_the_socket_takes_arrives_whole_and_once() {
+    const BYTES: usize = 6_000_000;
+    for rendered in ["", "{{uuid}}"] {
+        let origin = origin();
+        let text = format!("{}{rendered}", "x".repeat(BYTES));
+        let step = json!({"name": "post", "method": "POST", "path": "/echo", "body": {"kind": "text", "text": text}});
+        let load = stream(
+            origin.port,
+            "/",
+            json!({
+                "scenarios": [{"name": "s", "weight": 1, "steps": [step]}],
+                "workload": closed(1, 3),
+                "timeout_ns": 10_000 * MS,
+            }),
+        );
+
+        let stream = run_stream(load);
+
+        let length = BYTES as u64 + if rendered.is_empty() { 0 } else { 36 };
+        let book = origin.books_when_idle(2_000_000_000).unwrap().path("/echo");
+        assert_eq!(
+            (count(&stream, "ok"), book.received, book.body_bytes_in),
+            (3, 3, 3 * length)
+        );
+        assert_eq!(stream["bytes"]["in_body"], 3 * length);
+        assert!(stream["bytes"]["out"].as_u64().unwrap() > 3 * length);
+    }
+}
+
+#[test]
 fn a_failed_extraction_skips_the_rest_of_the_iteration() {
     let origin = origin();
     let steps = json!([

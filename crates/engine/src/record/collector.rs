@@ -305,35 +305,30 @@ impl Collector {
             };
             let (ok, censored, failed) = (all(Class::Ok), all(Class::Censored), all(Class::Failed));
             let series = &mut collected.streams[index];
+            let none = Counts::new();
             series
                 .response
-                .push(length, ok.response, censored.response.counts);
+                .push(length, &ok.response, &censored.response.counts);
             series
                 .service
-                .push(length, ok.service, censored.service.counts);
-            series.failed.push(length, failed.response, Counts::new());
+                .push(length, &ok.service, &censored.service.counts);
+            series.failed.push(length, &failed.response, &none);
             let tally = &sum.streams[index];
-            series.lag.push(length, tally.lag.clone(), Counts::new());
-            series
-                .connect
-                .push(length, tally.connect.clone(), Counts::new());
-            series
-                .first_byte
-                .push(length, tally.first_byte.clone(), Counts::new());
+            series.lag.push(length, &tally.lag, &none);
+            series.connect.push(length, &tally.connect, &none);
+            series.first_byte.push(length, &tally.first_byte, &none);
             if count == 1 {
                 continue;
             }
             for step in first..first + count {
                 let (ok, censored) = (cell(step, Class::Ok), cell(step, Class::Censored));
                 let series = &mut collected.step_series[step];
-                series.response.push(
-                    length,
-                    ok.response.clone(),
-                    censored.response.counts.clone(),
-                );
+                series
+                    .response
+                    .push(length, &ok.response, &censored.response.counts);
                 series
                     .service
-                    .push(length, ok.service.clone(), censored.service.counts.clone());
+                    .push(length, &ok.service, &censored.service.counts);
             }
         }
     }

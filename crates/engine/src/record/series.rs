@@ -9,7 +9,7 @@ use super::merge::{Counts, TimingSum};
 
 /// Above this many intervals neighbours are joined: a run of any length needs a few megabytes, and the
 /// error bars, which need some 60 intervals, do not suffer.
-const MOST: usize = 512;
+const MOST: usize = 320;
 
 /// One population over the measured part.
 #[derive(Clone, Debug, Default)]
@@ -21,28 +21,58 @@ pub struct Series {
 #[derive(Clone, Debug, Default)]
 struct Piece {
     length: u64,
-    finished: TimingSum,
-    censored: Counts,
+    moments: Moments,
+    finished: Packed,
+    censored: Packed,
+}
+
+/// (bucket, count) in half the memory of [`Counts`] and without room to grow: there are many of them.
+#[derive(Clone, Debug, Default)]
+struct Packed(Box<[(u32, u32)]>);
+
+impl Packed {
+    fn of(counts: &Counts) -> Packed {
+        // 4 billion values in one bucket of one interval are beyond any thread.
+        let pack =
+            |(bucket, count): &(u32, u64)| (*bucket, u32::try_from(*count).unwrap_or(u32::MAX));
+        Packed(counts.iter().map(pack).collect())
+    }
+
+    fn counts(&self) -> Counts {
+        self.0
+            .iter()
+            .map(|(bucket, count)| (*bucket, u64::from(*count)))
+            .collect()
+    }
+
+    fn joined(&self, other: &Packed) -> Packed {
+        let mut counts = self.counts();
+        super::merge::add_counts(&mut counts, &other.counts());
+        Packed::of(&counts)
+    }
+
+    /// (largest value of the bucket in ns, count), rising.
+    fn values(&self) -> Vec<(u64, u64)> {
+        self.0
+            .iter()
+            .map(|(bucket, count)| (bucket_high(*bucket as usize), u64::from(*count)))
+            .collect()
+    }
 }
 
 impl Series {
     /// Adds the interval that follows.
-    pub fn push(&mut self, length: u64, finished: TimingSum, censored: Counts) {
+    pub fn push(&mut self, length: u64, finished: &TimingSum, censored: &Counts) {
         self.whole.merge(&finished.moments);
         self.intervals.push(Piece {
             length,
-            finished,
-            censored,
+            moments: finished.moments,
+            finished: Packed::of(&finished.counts),
+            censored: Packed::of(censored),
         });
         if self.intervals.len() > MOST {
-            let shortest = self
-                .intervals
-                .iter()
-                .map(|piece| piece.length)
-                .min()
-                .unwrap_or(0)
-                .max(1);
-            let mut longest = 2 * shortest;
+            let lengths = self.intervals.iter().map(|piece| piece.length);
+            let mut longest = 2 * lengths.min().unwrap_or(0).max(1);
             while self.intervals.len() > MOST * 3 / 4 {
                 self.join_neighbours(longest);
                 longest *= 2;
@@ -51,13 +81,14 @@ impl Series {
     }
 
     fn join_neighbours(&mut self, longest: u64) {
-        let mut joined: Vec<Piece> = Vec::with_capacity(MOST);
+        let mut joined: Vec<Piece> = Vec::with_capacity(MOST + 1);
         for piece in self.intervals.drain(..) {
             match joined.last_mut() {
                 Some(last) if last.length + piece.length <= longest => {
                     last.length += piece.length;
-                    last.finished.add(&piece.finished);
-                    super::merge::add_counts(&mut last.censored, &piece.censored);
+                    last.moments.merge(&piece.moments);
+                    last.finished = last.finished.joined(&piece.finished);
+                    last.censored = last.censored.joined(&piece.censored);
                 }
                 _ => joined.push(piece),
             }
@@ -75,29 +106,20 @@ impl Series {
         let mut all = Counts::new();
         self.intervals
             .iter()
-            .for_each(|piece| super::merge::add_counts(&mut all, &piece.finished.counts));
+            .for_each(|piece| super::merge::add_counts(&mut all, &piece.finished.counts()));
         all
     }
 
     /// Its estimates.
     pub fn distribution(&self) -> Distribution {
-        let values = |counts: &Counts| -> Vec<(u64, u64)> {
-            counts
-                .iter()
-                .map(|(bucket, count)| (bucket_high(*bucket as usize), *count))
-                .collect()
+        let interval = |piece: &Piece| estimate::Interval {
+            length_s: seconds(piece.length),
+            sum_s: piece.moments.sum_s(),
+            sumsq_s2: piece.moments.sum_of_squares_s2(),
+            values: piece.finished.values(),
+            censored: piece.censored.values(),
         };
-        let intervals: Vec<estimate::Interval> = self
-            .intervals
-            .iter()
-            .map(|piece| estimate::Interval {
-                length_s: seconds(piece.length),
-                sum_s: piece.finished.moments.sum_s(),
-                sumsq_s2: piece.finished.moments.sum_of_squares_s2(),
-                values: values(&piece.finished.counts),
-                censored: values(&piece.censored),
-            })
-            .collect();
+        let intervals: Vec<estimate::Interval> = self.intervals.iter().map(interval).collect();
         let mut distribution = estimate::distribution(&intervals);
         // The recorder knows the ends exactly, not only their buckets.
         distribution.min = self.moments().min().map(seconds);
@@ -110,7 +132,7 @@ impl Series {
         let counts: Vec<(f64, u64)> = self
             .intervals
             .iter()
-            .map(|piece| (seconds(piece.length), piece.finished.moments.count))
+            .map(|piece| (seconds(piece.length), piece.moments.count))
             .collect();
         estimate::throughput(&counts)
     }
@@ -135,7 +157,7 @@ mod tests {
         let mut series = Series::default();
 
         for second in 0..5_000 {
-            series.push(1_000_000_000, one(1_000 + second), Counts::new());
+            series.push(1_000_000_000, &one(1_000 + second), &Counts::new());
         }
 
         let distribution = series.distribution();

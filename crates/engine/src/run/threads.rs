@@ -332,3 +332,48 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without text".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_an_engine_thread_ends_the_run_and_is_told() {
+        let plan: Plan = serde_json::from_value(serde_json::json!({
+            "schema_version": 1, "seed": 1, "duration_ns": 1, "streams": [],
+        }))
+        .unwrap();
+        let program = Program {
+            streams: Vec::new(),
+        };
+        let live = Arc::new(Mutex::new(Live::default()));
+        let started = Started {
+            control: Arc::new(Control::new(u64::MAX, 1)),
+            live: live.clone(),
+            progress: Vec::new(),
+            t0: 0,
+            t0_unix_ns: 0,
+        };
+        let concludes = Concludes {
+            plan: Arc::new(plan),
+            program: Arc::new(program),
+            started: Arc::new(started),
+            end: Arc::new(End::default()),
+        };
+        let names = layout::names(&concludes.plan);
+        let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a bug of ours") });
+
+        supervise(
+            Collector::new(names, Vec::new(), None, live),
+            vec![worker],
+            &concludes,
+        );
+
+        let ending = concludes.end.lock().clone().unwrap().unwrap_err();
+        assert!(
+            ending.contains("a bug of ours") && ending.contains("fault of Loadlens"),
+            "{ending}"
+        );
+        assert_eq!(concludes.started.control.end.load(Ordering::Relaxed), 0); // the others stop
+    }
+}

@@ -8,12 +8,13 @@ use std::net::SocketAddr;
 
 use crate::error::Outcome;
 
-use super::sys::{self, Poller, Socket};
+use super::sys::{self, OpenSockets, Poller, Socket};
 use super::{Io, Net, NetError, Ready};
 
-/// The sockets of one worker.
+/// The sockets of one worker. Those still open when it is dropped, by a panic say, are closed then.
 pub struct Epoll {
     poller: Poller,
+    open: OpenSockets,
 }
 
 impl Epoll {
@@ -21,6 +22,7 @@ impl Epoll {
     pub fn new(batch: usize) -> io::Result<Self> {
         Ok(Epoll {
             poller: Poller::new(batch)?,
+            open: OpenSockets::default(),
         })
     }
 }
@@ -62,10 +64,16 @@ impl Net for Epoll {
         let begun = socket
             .connect(address)
             .and_then(|()| self.poller.add(socket, token));
-        begun.map(|()| socket).map_err(|os_error| {
-            socket.close();
-            connect_error(os_error)
-        })
+        match begun {
+            Ok(()) => {
+                self.open.insert(socket);
+                Ok(socket)
+            }
+            Err(os_error) => {
+                socket.close();
+                Err(connect_error(os_error))
+            }
+        }
     }
 
     fn connected(&mut self, socket: Socket) -> Result<(), NetError> {
@@ -95,6 +103,7 @@ impl Net for Epoll {
     }
 
     fn close(&mut self, socket: Socket) {
+        self.open.remove(socket);
         socket.close();
     }
 
@@ -153,6 +162,18 @@ mod tests {
         net.close(handle);
 
         assert_eq!(got, b"hello");
+    }
+
+    #[test]
+    fn sockets_left_open_are_closed_with_the_network() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut net = Epoll::new(16).unwrap();
+        net.connect(&listener.local_addr().unwrap(), 1).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+
+        drop(net);
+
+        assert_eq!(io::Read::read(&mut peer, &mut [0; 1]).unwrap(), 0);
     }
 
     #[test]

@@ -180,6 +180,40 @@ impl Socket {
     }
 }
 
+/// Which sockets are open; those that still are when it is dropped are closed.
+#[derive(Debug, Default)]
+pub struct OpenSockets {
+    /// One bit for each descriptor.
+    bits: Vec<u64>,
+}
+
+impl OpenSockets {
+    /// Notes an open socket.
+    pub fn insert(&mut self, socket: Socket) {
+        let (word, bit) = (socket.0 as usize / 64, socket.0 % 64);
+        if self.bits.len() <= word {
+            self.bits.resize(word + 1, 0);
+        }
+        self.bits[word] |= 1 << bit;
+    }
+
+    /// Forgets a socket that its owner is about to close.
+    pub fn remove(&mut self, socket: Socket) {
+        self.bits[socket.0 as usize / 64] &= !(1 << (socket.0 % 64));
+    }
+}
+
+impl Drop for OpenSockets {
+    fn drop(&mut self) {
+        for (word, bits) in self.bits.iter().enumerate() {
+            let is_open = |bit: &usize| bits >> bit & 1 == 1;
+            (0..64)
+                .filter(is_open)
+                .for_each(|bit| Socket((word * 64 + bit) as RawFd).close());
+        }
+    }
+}
+
 /// An epoll instance with room for one batch of events.
 pub struct Poller {
     epoll: OwnedFd,
