@@ -404,6 +404,65 @@ fn a_stop_keeps_what_was_done() {
 }
 
 #[test]
+fn progress_tells_where_the_run_stands_from_before_the_start_to_after_the_end() {
+    let origin = origin();
+    let load = stream(
+        origin.port,
+        "/delay/1",
+        json!({"workload": {"kind": "closed", "users": 4}}),
+    );
+    let with = json!({"warmup_ns": 300 * MS, "duration_ns": 1_200 * MS, "drain_ns": 1_000 * MS});
+    let mut run = Run::new(&plan(vec![load], with).to_string()).unwrap();
+    let look = |run: &Run| -> Value { serde_json::from_str(&run.progress()).unwrap() };
+
+    let before = look(&run);
+    run.start().unwrap();
+    let mut phases = Vec::new();
+    let mut last = Value::Null;
+    while !run.wait(Duration::from_millis(50)) {
+        let now = look(&run);
+        if now["phase"] == "measure" {
+            last = now["streams"][0]["last"].clone();
+        }
+        phases.push(now["phase"].as_str().unwrap().to_owned());
+    }
+    let after = look(&run);
+
+    phases.dedup();
+    let stream = &after["streams"][0];
+    assert_eq!(
+        (&before["phase"], &before["total_s"]),
+        (&json!("starting"), &json!(1.5))
+    );
+    assert!(
+        phases.starts_with(&["warmup".to_owned(), "measure".to_owned()]),
+        "{phases:?}"
+    );
+    assert_eq!(
+        (&after["phase"], &stream["in_flight"]),
+        (&json!("done"), &json!(0))
+    );
+    assert_eq!(stream["due"], stream["ok"]);
+    assert!(
+        stream["so_far"]["rps"].as_f64().unwrap() > 100.0
+            && stream["so_far"]["p50_s"].as_f64().unwrap() > 0.001
+    );
+    // The last second holds a second, and its histogram all its successes.
+    let seconds = last["seconds"].as_f64().unwrap();
+    let drawn: u64 = last["histogram"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bin| bin[1].as_u64().unwrap())
+        .sum();
+    assert!((0.9..1.3).contains(&seconds), "{seconds}");
+    assert_eq!(
+        drawn,
+        (last["rps"].as_f64().unwrap() * seconds).round() as u64
+    );
+}
+
+#[test]
 fn a_run_that_is_dropped_leaves_no_thread_and_no_connection() {
     let origin = origin();
     let load = stream(
