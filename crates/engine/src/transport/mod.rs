@@ -45,6 +45,8 @@ pub struct Ready {
     pub writable: bool,
     /// The other side has ended its stream: receive until the end before using the connection again.
     pub ended: bool,
+    /// The connection is broken: [`Net::connected`] or the next receive tells how.
+    pub failed: bool,
 }
 
 /// Connections of one worker.
@@ -58,7 +60,7 @@ pub trait Net {
     /// Begins to connect; a [`Ready`] with `writable` and `token` tells the end of it.
     fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<Self::Handle, NetError>;
 
-    /// How connecting ended, once it is writable.
+    /// How connecting ended, once an event told that it failed.
     fn connected(&mut self, handle: Self::Handle) -> Result<(), NetError>;
 
     /// Sends what fits.

@@ -353,6 +353,7 @@ impl Poller {
                 readable: failed || events & (libc::EPOLLIN | libc::EPOLLRDHUP) != 0,
                 writable: failed || events & libc::EPOLLOUT != 0,
                 ended: failed || events & libc::EPOLLRDHUP != 0,
+                failed,
             });
         }
     }

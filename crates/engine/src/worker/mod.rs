@@ -443,8 +443,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             self.serve(Ready {
                 token,
                 readable: true,
-                writable: false,
-                ended: false,
+                ..Ready::default()
             });
         }
         self.more.drain(..unfinished); // those that still have more were appended behind

@@ -24,7 +24,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         };
         let connection = self.connections.get(index);
         if connection.state == State::Connecting {
-            if !ready.writable || !self.finish_connecting(index) {
+            if !ready.writable || !self.finish_connecting(index, ready.failed) {
                 return self.now();
             }
         } else if ready.writable && connection.unsent != Unsent::Nothing {
@@ -37,7 +37,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     }
 
     /// Connecting has ended; says whether the connection stands.
-    fn finish_connecting(&mut self, index: u32) -> bool {
+    fn finish_connecting(&mut self, index: u32, has_failed: bool) -> bool {
         let now = self.now();
         let connection = self.connections.get_mut(index);
         let who = UserRef {
@@ -47,7 +47,13 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let Some(handle) = connection.handle else {
             return false;
         };
-        match self.net.connected(handle) {
+        // An event without a failure says it all; the system is asked only about failures.
+        let connected = if has_failed {
+            self.net.connected(handle)
+        } else {
+            Ok(())
+        };
+        match connected {
             Ok(()) => {
                 connection.established = now.max(1);
                 let lane = &mut self.lanes[who.lane as usize];

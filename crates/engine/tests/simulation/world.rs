@@ -176,12 +176,14 @@ impl World {
                 ready.readable = true;
                 ready.writable = true;
                 ready.ended = true;
+                ready.failed = true;
             }
             Piece::Connected(error) => {
                 link.is_connected = error.is_none();
                 link.failed = error;
                 ready.writable = true;
                 ready.readable |= error.is_some();
+                ready.failed |= error.is_some();
             }
             Piece::Room => ready.writable = true,
         }
