@@ -128,7 +128,8 @@ def _gate(gate: Gate) -> Badge:
     state = GATE_STATES[gate.passed]
     if gate.name == "counting" and gate.passed is False:
         state = "bad"
-    return Badge(state, gate.text, "accounting" if gate.name == "counting" else "environment")
+    text = gate.text.partition(" (")[0]  # the cases stand in the limits
+    return Badge(state, text, "accounting" if gate.name == "counting" else "environment")
 
 
 def _books(facts: Facts, books: Sequence[AccountingRow]) -> Badge:

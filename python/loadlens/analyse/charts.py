@@ -16,7 +16,7 @@ from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.findings.curves import Capacity
 from loadlens.findings.evidence import percent, users
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.report import Chart, PublishedSection
 from loadlens.stats.interval import Insufficient, Interval
@@ -60,8 +60,8 @@ def _entities(names: Sequence[str]) -> dict[str, int]:
 
 def _series(curve: CurveCases) -> str:
     """What tells a curve from the others of its experiment."""
-    words = ", ".join(f"{factor}={level}" for factor, level in curve.levels.items())
-    return words or curve.experiment
+    levels = ", ".join(f"{factor}={level}" for factor, level in curve.levels.items())
+    return levels or curve.experiment
 
 
 def _trials(cases: Sequence[CaseMeasures]) -> int:
@@ -403,7 +403,8 @@ def _published_chart(key: tuple[str, str, str], rows: Sequence[Row]) -> Chart:
     experiment, step, metric = key
     judged = [row for row in rows if row["shape"] in ("agrees", "differs")]
     close = sum(row["shape"] == "agrees" for row in judged)
-    what = " ".join(part for part in (metric, "of" if step else "", step) if part)
+    base, _, side = metric.partition(" ")
+    what = " ".join(part for part in (words.metric(base), side, "of" if step else "", step) if part)
     verdict = f"{close} of {len(judged)} ratios agree" if judged else "no ratio is judged"
     return Chart(
         kind="published",

@@ -61,7 +61,8 @@ def figure_cell(figure: Figure, on: Scale | None = None, *, with_unit: bool = Fa
     view = numbers.show(figure, on)
     if view.state in ("undecided", "not measured"):
         return CellView(view.value, view.origin, "undecided" if view.state == "undecided" else "not-measured")
-    return CellView(view.short if with_unit else view.value, view.interval)
+    second = view.interval or ("no interval" if "no interval" in view.origin else "")
+    return CellView(view.short if with_unit else view.value, second)
 
 
 def table_view(table: Table) -> TableView:

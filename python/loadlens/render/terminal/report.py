@@ -1,4 +1,4 @@
-"""A report on a terminal: the answer, the verdicts, then each finding in at most nine lines."""
+"""A report on a terminal: the answer, the verdicts, then each finding in at most eleven lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from loadlens.render.terminal.printing import print_lines
 
 WIDTH = 80
 LABEL = 11  # columns of "because", "not" ...
-FINDING_LINES = 9
 
 
 def print_report(report: Report, *, files: Iterable[Path] = ()) -> None:
@@ -49,7 +48,7 @@ def report_lines(report: Report) -> Iterator[str]:
 
 
 def finding_lines(finding: Finding, number: int) -> list[str]:
-    """One finding in at most nine lines."""
+    """One finding in at most eleven lines."""
     head = [
         *_cut_to_width(f"{number} {words.plain(finding.statement)}"),
         *_cut_to_width(f"  {finding.grade.word} · {finding.rule} · {words.plain(finding.scope)}"),
@@ -63,28 +62,27 @@ def finding_lines(finding: Finding, number: int) -> list[str]:
         for p in finding.predictions
     ]
     body: list[str] = []
-    for label, parts in (
-        ("because", because[:3]),
-        ("not", [" · ".join(map(words.plain, excluded))] if excluded else []),
-        ("unknown", ["; ".join(words.plain(part) for part in (*unknown, *missing, *finding.unknown))]),
-        ("do", [words.plain(finding.advice)]),
-        ("predicted", ["; ".join(map(words.plain, predicted))]),
-        ("check", [words.plain(finding.confirm)]),
+    for label, parts, most in (
+        ("because", because[:3], 1),
+        ("not", [" · ".join(map(words.plain, excluded))], 1),
+        ("unknown", ["; ".join(words.plain(part) for part in (*unknown, *missing, *finding.unknown))], 1),
+        ("do", [words.plain(finding.advice)], 2),
+        ("predicted", ["; ".join(map(words.plain, predicted))], 1),
+        ("check", [words.plain(finding.confirm)], 1),
     ):
-        body += _labelled(
-            label, [part for part in parts if part], indent="  ", most=1 if label != "because" else 3
-        )
-    return [*head, *body][: FINDING_LINES + 2]
+        body += _labelled(label, [part for part in parts if part], indent="  ", most=most)
+    return [*head, *body]
 
 
 def _labelled(label: str, parts: list[str], *, indent: str, most: int | None = None) -> list[str]:
-    """Parts under one label, each cut to its line or wrapped over at most two."""
+    """Parts under one label, each wrapped over at most so many lines and cut there."""
     room = WIDTH - len(indent) - LABEL
     lines: list[str] = []
     for part in parts:
         wrapped = textwrap.wrap(part, room) or [""]
-        if most is not None and len(wrapped) > 2:
-            wrapped = [wrapped[0], wrapped[1][: room - 1].rstrip() + "…"]
+        if most is not None and len(wrapped) > most:
+            last = textwrap.wrap(" ".join(wrapped[most - 1 :]), room - 1)[0]
+            wrapped = [*wrapped[: most - 1], f"{last}…"]
         for line in wrapped:
             lines.append(f"{indent}{label if not lines else '':<{LABEL}}{line}")
     return lines
