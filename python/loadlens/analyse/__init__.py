@@ -55,7 +55,8 @@ def report(record: RunSource) -> Report:
     verdict = findings.assess(known.facts)
     capacities = _capacities(known)
     section = published.section(known.cases, study, known.facts.cores)
-    shown_charts = charts.all_charts(known.groups, capacities, section)
+    wanted = (study.get("report") or {}).get("charts") or ()
+    shown_charts = charts.chosen(charts.all_charts(known.groups, capacities, section), wanted)
     software = environment.get("software") or {}
     return Report(
         schema_version=SCHEMA_VERSION,

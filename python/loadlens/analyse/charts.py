@@ -54,6 +54,11 @@ def all_charts(
     return tuple(found)
 
 
+def chosen(found: Sequence[Chart], kinds: Sequence[str]) -> tuple[Chart, ...]:
+    """The charts that a study asks for, in its order; all when it asks for none."""
+    return tuple(chart for kind in kinds for chart in found if chart.kind == kind) if kinds else tuple(found)
+
+
 def _entities(names: Sequence[str]) -> dict[str, int]:
     return {name: slot for slot, name in enumerate(names, start=1)}
 

@@ -13,7 +13,6 @@ from loadlens.define.values import (
     FIXED_LINE,
     FIXED_NUMBER,
     FIXED_SCALAR,
-    FIXED_SECONDS,
     FIXED_SEED,
     FIXED_TEXT,
     FIXED_TOLERANCE,
@@ -148,13 +147,12 @@ REPORT: Final = Block(
     "report",
     ReportPart,
     {
-        "window": Key(FIXED_SECONDS, "width of the windows of rates over time"),
         "charts": Key(
             Many(fixed_choice(*get_args(ChartKind))), "charts to show, in this order", "all that apply"
         ),
     },
     "What the report shows besides what it always shows.",
-    refused=dict.fromkeys(("promql", "failed_as"), "window, charts"),
+    refused=dict.fromkeys(("window", "promql", "failed_as"), "charts"),
 )
 
 QUICK: Final = Block(

@@ -63,7 +63,7 @@ def plan(
         objectives=tuple(Objective(o.metric, o.step, o.below, o.above) for o in definition.objectives),
         quick=quick,
         quick_differences=differences,
-        report={} if report is None else {"window_s": report.window, "charts": list(report.charts)},
+        report={} if report is None else {"charts": list(report.charts)},
         notes=(*definition.notes, *set_by_hand),
     )
 

@@ -323,7 +323,6 @@ class OrderPart:
 @dataclass(frozen=True, slots=True)
 class ReportPart:
     place: Place
-    window: float | None = None  # s
     charts: tuple[str, ...] = ()
 
 

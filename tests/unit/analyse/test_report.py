@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from loadlens import analyse
+from loadlens.analyse import charts
 from loadlens.looks.charts import columns
 from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
 from loadlens.model.report import MatrixCell, Report
@@ -50,6 +51,13 @@ def test_the_finding_is_strong_over_three_trials_and_the_plateau_is_folded_under
 
     assert (first.rule, first.grade) == ("eventloop.blocked", Grade.STRONG)
     assert (second.rule, second.explained_by) == ("saturation.plateau", "eventloop.blocked")
+
+
+def test_a_study_chooses_its_charts_and_their_order() -> None:
+    all_of_them = looped_report().charts
+
+    assert [c.kind for c in charts.chosen(all_of_them, ("demand", "load_curve"))] == ["demand", "load_curve"]
+    assert charts.chosen(all_of_them, ()) == all_of_them
 
 
 def test_evidence_points_at_charts_that_the_report_has() -> None:
