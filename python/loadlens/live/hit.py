@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from loadlens.live import screen
 from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
@@ -42,25 +42,10 @@ class HitView:
         self._seconds: deque[Mapping[str, Any]] = deque(maxlen=COLUMNS)
         self._last_second = -1
         self._live: Live | None = None
-        self._console: Console | None = None
 
     def __enter__(self) -> HitView:
         if self._shown:
-            from rich.console import Console
-            from rich.live import Live
-            from rich.theme import Theme
-
-            from loadlens.looks import tokens
-
-            self._console = Console(stderr=True, theme=Theme(tokens.rich_styles()))
-            self._live = Live(
-                console=self._console,
-                transient=True,
-                auto_refresh=False,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.__enter__()
+            self._live = screen.opened()
         return self
 
     def __exit__(
@@ -71,14 +56,14 @@ class HitView:
 
     def update(self, progress: Progress) -> None:
         """Take one snapshot and draw it."""
-        if self._live is None or self._console is None or not progress["streams"]:
+        if self._live is None or not progress["streams"]:
             return
         second = int(progress["elapsed_s"])
         if second != self._last_second:
             self._last_second = second
             self._seconds.append(progress["streams"][0]["last"])
         self._live.update(
-            frame(self._title, progress, tuple(self._seconds), self._console.width), refresh=True
+            frame(self._title, progress, tuple(self._seconds), self._live.console.width), refresh=True
         )
 
 

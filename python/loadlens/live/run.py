@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from loadlens.live import screen
 from loadlens.looks import numbers, words
 from loadlens.model.trial import TrialStatus
 from loadlens.run import progress as events
@@ -89,21 +90,7 @@ class RunView:
         self._drawn = 0.0
 
     def __enter__(self) -> RunView:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.theme import Theme
-
-        from loadlens.looks import tokens
-
-        console = Console(stderr=True, theme=Theme(tokens.rich_styles()), highlight=False)
-        self._live = Live(
-            console=console,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.__enter__()
+        self._live = screen.opened()
         return self
 
     def __exit__(
