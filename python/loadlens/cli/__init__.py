@@ -40,7 +40,9 @@ def version() -> None:
 def main() -> None:
     """Run the command line; expected faults become a message and an exit code, never a traceback."""
     try:
-        app(standalone_mode=False)
+        # An interrupt that no verb took comes back as its exit code.
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else int(ExitCode.OK))
     except LoadlensError as fault:
         sys.stderr.write(f"loadlens: {fault}\n")
         sys.exit(int(fault.code))

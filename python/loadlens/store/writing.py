@@ -6,8 +6,9 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,10 +92,7 @@ class TrialWriter:
         Raises:
             RecordError: A file could not be written.
         """
-        rows.seal(self.live / layout.SAMPLES_BIN, self.path / layout.SAMPLES, rows.SAMPLE)
-        rows.seal(self.live / layout.CONNECTIONS_BIN, self.path / layout.CONNECTIONS, rows.CONNECTION)
-        read = readings.batches(self.readings, end.t0_monotonic_ns)
-        rows.write_parquet(self.path / layout.READINGS, read, readings.schema())
+        _to_its_end(self._write_tables, end.t0_monotonic_ns)
         version = layout.SCHEMA_VERSION
         self._copy_with_head(layout.INTERVALS, layout.HLOG_VERSION_LINE.format(version=version) + "\n")
         counters_head = {"schema_version": version, "file": "counters"}
@@ -117,6 +115,12 @@ class TrialWriter:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
         files.write_whole(self.path / layout.TRIAL, text.encode(), durable=True)
         files.remove_tree(self.live)
+
+    def _write_tables(self, t0_monotonic_ns: int | None) -> None:
+        rows.seal(self.live / layout.SAMPLES_BIN, self.path / layout.SAMPLES, rows.SAMPLE)
+        rows.seal(self.live / layout.CONNECTIONS_BIN, self.path / layout.CONNECTIONS, rows.CONNECTION)
+        read = readings.batches(self.readings, t0_monotonic_ns)
+        rows.write_parquet(self.path / layout.READINGS, read, readings.schema())
 
     def _copy_with_head(self, name: str, head: str) -> None:
         """Copy a live text file up to its last whole line behind a line that says its version."""
@@ -327,3 +331,17 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _to_its_end(write: Callable[[int | None], None], t0_monotonic_ns: int | None) -> None:
+    """Write tables whole although somebody asks for the end.
+
+    Polars raises KeyboardInterrupt on SIGINT even when a handler of ours has taken the signal: the tables are then
+    written once more. Where nobody took it, the interrupt is the caller's.
+    """
+    try:
+        write(t0_monotonic_ns)
+    except KeyboardInterrupt:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise
+        write(t0_monotonic_ns)
