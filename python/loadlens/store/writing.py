@@ -336,8 +336,8 @@ def _short(value: Any) -> str:
 def _to_its_end(write: Callable[[int | None], None], t0_monotonic_ns: int | None) -> None:
     """Write tables whole although somebody asks for the end.
 
-    Polars raises KeyboardInterrupt on SIGINT even when a handler of ours has taken the signal: the tables are then
-    written once more. Where nobody took it, the interrupt is the caller's.
+    Polars raises KeyboardInterrupt on SIGINT even when a handler of ours has taken the signal: the tables are
+    then written once more. Where nobody took it, the interrupt is the caller's.
     """
     try:
         write(t0_monotonic_ns)
