@@ -1,7 +1,7 @@
 //! What each path does. A target (path and query) is resolved once and then shared by all threads, so that
 //! two connections that ask for the same target meet the same counter, seed and queue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ pub enum Route {
     Echo,
     /// Answers with the head of the request as it came.
     EchoHead,
-    /// The collection of items: POST makes one.
+    /// The collection of items: POST makes one, GET lists the newest.
     Items(Arc<Items>),
     /// One item.
     Item(Arc<Items>, u64),
@@ -41,23 +41,35 @@ pub enum Route {
 #[derive(Debug, Default)]
 pub struct Items {
     last: AtomicU64,
-    gone: Mutex<HashSet<u64>>,
+    there: Mutex<BTreeSet<u64>>,
 }
 
 impl Items {
     /// Makes an item and gives its id.
     pub fn create(&self) -> u64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        lock(&self.there).insert(id);
+        id
     }
 
     /// Whether an item is there.
     pub fn has(&self, id: u64) -> bool {
-        id >= 1 && id <= self.last.load(Ordering::Relaxed) && !lock(&self.gone).contains(&id)
+        lock(&self.there).contains(&id)
     }
 
     /// Takes an item away; false when it was not there.
     pub fn delete(&self, id: u64) -> bool {
-        self.has(id) && lock(&self.gone).insert(id)
+        lock(&self.there).remove(&id)
+    }
+
+    /// At most `count` items that are there, the newest first.
+    pub fn newest(&self, count: usize) -> Vec<u64> {
+        lock(&self.there)
+            .iter()
+            .rev()
+            .take(count)
+            .copied()
+            .collect()
     }
 }
 
@@ -378,6 +390,16 @@ mod tests {
 
         assert!(items.has(id) && !items.has(id + 1) && !items.has(0));
         assert!(items.delete(id) && !items.delete(id) && !items.has(id));
+    }
+
+    #[test]
+    fn the_newest_items_leave_out_what_was_deleted() {
+        let items = Items::default();
+        let ids: Vec<u64> = (0..4).map(|_| items.create()).collect();
+
+        items.delete(ids[2]);
+
+        assert_eq!(items.newest(2), [ids[3], ids[1]]);
     }
 
     #[test]

@@ -162,6 +162,11 @@ fn items_are_made_found_and_deleted() {
         "{made}"
     );
     assert!(ask(&mut stream, &get("/items/1"), "}}").starts_with("HTTP/1.1 200"));
+    let listed = ask(&mut stream, &get("/items"), "]}");
+    assert!(
+        listed.ends_with(r#"{"items":[{"data":{"id":1}}]}"#),
+        "{listed}"
+    );
     assert!(ask(
         &mut stream,
         "DELETE /items/1 HTTP/1.1\r\nHost: a\r\n\r\n",
