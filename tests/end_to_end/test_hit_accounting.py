@@ -6,10 +6,9 @@ import json
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 
 import pytest
-from benches.measuring import Origin, origin
+from benches.measuring import Origin
 
 from tests.end_to_end.hitting import (
     LIMIT_S,
@@ -18,17 +17,10 @@ from tests.end_to_end.hitting import (
     command,
     environment,
     hit,
-    origin_program,
     settled_books,
 )
 
 pytestmark = pytest.mark.end_to_end
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Origin]:
-    with origin(origin_program(), cpu=0) as running:
-        yield running
 
 
 def test_as_many_requests_are_counted_as_the_server_received(server: Origin) -> None:

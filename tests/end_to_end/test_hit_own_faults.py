@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
-from collections.abc import Iterator
 
 import pytest
-from benches.measuring import Origin, origin
+from benches.measuring import Origin
 
 from tests.end_to_end.hitting import (
     LIMIT_S,
@@ -16,18 +15,11 @@ from tests.end_to_end.hitting import (
     check_law,
     command,
     environment,
-    origin_program,
     settled_books,
     stop_for,
 )
 
 pytestmark = pytest.mark.end_to_end
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Origin]:
-    with origin(origin_program(), cpu=0) as running:
-        yield running
 
 
 def test_more_connections_than_descriptors_are_refused_before_the_start(server: Origin) -> None:

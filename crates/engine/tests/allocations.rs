@@ -1,13 +1,10 @@
 //! A worker allocates nothing for a request on a kept connection, once everything has its place.
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{plan, stream};
 use loadlens_engine::arrival::Part;
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
 use loadlens_engine::plan::Plan;
@@ -55,11 +52,15 @@ static COUNTING: Counting = Counting;
 
 /// Allocations on this thread of a worker that does so many requests.
 fn allocations(origin: &Origin, requests: u64) -> u64 {
-    let workload = json!({"kind": "closed", "users": 100, "requests": requests});
-    let plan = plan(
-        vec![stream(origin.port, "/json", json!({"workload": workload}))],
-        json!({}),
-    );
+    let plan = json!({
+        "schema_version": 1, "seed": 7,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 2_000_000_000u64,
+            "target": {"host": "127.0.0.1", "port": origin.port, "authority": "origin"},
+            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": "/json"}]}],
+            "workload": {"kind": "closed", "users": 100, "requests": requests},
+        }],
+    });
     let plan: Plan = serde_json::from_value(plan).unwrap();
     let program = Program::compile(&plan).unwrap();
     let sets = (0..SETS)

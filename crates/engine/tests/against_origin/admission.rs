@@ -1,11 +1,9 @@
 //! Servers that decide before any request: refuse, never accept, end, reset, speak first.
 
-use std::time::Duration;
-
 use loadlens_origin::{Admission, Config};
 use serde_json::json;
 
-use crate::harness::{closed, origin, plan, run, shared, stream, Run, MS};
+use crate::harness::{closed, origin, plan, run, shared, stream, Run, LIMIT, MS};
 
 fn against(config: Config, users: u32, requests: u64) -> Run {
     let _machine = shared();
@@ -13,7 +11,7 @@ fn against(config: Config, users: u32, requests: u64) -> Run {
     let mut stream = stream("load", origin.port, "/");
     stream["workload"] = closed(users, requests);
     stream["timeout_ns"] = json!(300 * MS);
-    let done = run(&plan(vec![stream]), Duration::from_secs(30));
+    let done = run(&plan(vec![stream]), LIMIT);
     done.only().check_law();
     done
 }
@@ -93,4 +91,36 @@ fn connections_above_the_servers_limit_fail_and_the_others_go_on() {
     let load = done.only();
     assert!(load.requests("ok") > 0);
     assert_eq!(load.requests("ok") + load.requests("failed"), 400);
+}
+
+#[test]
+fn a_dead_service_is_asked_less_and_less_often() {
+    let _machine = shared();
+    let origin = origin(with(Admission::Refuse));
+    let mut stream = stream("load", origin.port, "/");
+    stream["workload"] = json!({"kind": "closed", "users": 4});
+    let mut plan = plan(vec![stream]);
+    plan["duration_ns"] = json!(500 * MS);
+
+    let done = run(&plan, LIMIT);
+
+    // 0, 10, 30, 70, 150, 310 ms: six attempts a user at most.
+    let load = done.only();
+    load.check_law();
+    let refused = load.errors("refused");
+    assert!((4..=24).contains(&refused), "{refused}");
+    assert_eq!(load.requests("failed"), refused);
+}
+
+#[test]
+fn a_name_without_address_is_a_class_of_its_own() {
+    let _machine = shared();
+    let mut stream = stream("load", 1, "/");
+    stream["target"]["host"] = json!("no-such-host.invalid"); // RFC 6761 6.4
+    stream["workload"] = closed(1, 2);
+
+    let done = run(&plan(vec![stream]), LIMIT);
+
+    done.only().check_law();
+    assert_eq!(done.only().outcomes(), [("resolve".to_owned(), 2)]);
 }

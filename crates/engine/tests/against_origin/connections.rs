@@ -1,13 +1,9 @@
 //! Connection policies, by the number of connections that the server accepted.
 
-use std::time::Duration;
-
 use loadlens_origin::Config;
 use serde_json::{json, Value};
 
-use crate::harness::{check_manners, closed, origin, plan, run, settled, shared, stream};
-
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::harness::{closed, meet, origin, plan, shared, stream};
 
 /// Runs `workload` on `/` under a connection policy; connections that the engine says it opened, and the
 /// server's books.
@@ -24,11 +20,8 @@ fn connections_of(
     let mut plan = plan(vec![stream]);
     plan["threads"] = json!(threads);
 
-    let done = run(&plan, LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan);
 
-    check_manners(&books);
-    done.only().check_law();
     assert_eq!(books.received, done.only().requests("issued"));
     assert_eq!(books.answered, done.only().requests("ok"));
     (done.only().connections("opened"), books)
@@ -76,14 +69,29 @@ fn users_of_a_pool_share_its_connections() {
 }
 
 #[test]
+fn waiting_for_a_connection_of_a_pool_is_response_time_and_neither_service_time_nor_lateness() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/delay/10");
+    stream["workload"] = closed(8, 80);
+    stream["connection"] = json!({"reuse": {"kind": "keep"}, "pool": 2});
+
+    let (done, _) = meet(&origin, &plan(vec![stream]));
+
+    let median = |times: &str| done.only().seconds(times, "p50").value;
+    // Eight users on two connections of 10 ms each: a round takes 40 ms, of which 10 are service.
+    assert!(median("response_time_s") > 2.5 * median("service_time_s"));
+    assert!(median("lag_s") < 0.005);
+}
+
+#[test]
 fn a_limit_that_the_server_announces_costs_connections_and_no_request() {
     let _machine = shared();
     let origin = origin(Config::default());
     let mut stream = stream("load", origin.port, "/bad/limit_3_said");
     stream["workload"] = json!({"kind": "closed", "users": 2, "iterations": 30});
 
-    let done = run(&plan(vec![stream]), LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan(vec![stream]));
 
     assert_eq!(done.only().requests("ok"), 60);
     assert_eq!(books.connections.accepted, 20); // 30 requests in threes, twice

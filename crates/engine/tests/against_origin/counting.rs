@@ -1,16 +1,9 @@
 //! Counts: as many as asked, each in one class, none lost or invented.
 
-use std::time::Duration;
-
 use loadlens_origin::{Books, Config};
 use serde_json::json;
 
-use crate::harness::{
-    check_manners, closed, open, origin, plan, run, run_and, settled, shared, stream, Run, MS,
-    SECOND,
-};
-
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::harness::{closed, meet, open, origin, plan, shared, stream, Run, SECOND};
 
 #[test]
 fn so_many_requests_as_asked_are_sent_and_no_more() {
@@ -20,7 +13,7 @@ fn so_many_requests_as_asked_are_sent_and_no_more() {
         (1, 8, 2),
         (7, 3, 2),
         (1000, 16, 1),
-        (1001, 5, 2),
+        (1001, 10, 3),
         (100_000, 100, 2),
     ] {
         let origin = origin(Config::default());
@@ -29,13 +22,19 @@ fn so_many_requests_as_asked_are_sent_and_no_more() {
         let mut plan = plan(vec![stream]);
         plan["threads"] = json!(threads);
 
-        let done = run(&plan, LIMIT);
-        let books = settled(&origin);
+        let (done, books) = meet(&origin, &plan);
 
-        done.only().check_law();
         let at = format!("{users} users on {threads} threads: {}", done.only().0);
         assert_eq!(done.only().requests("ok"), requests, "{at}");
-        assert_eq!(books.received, requests, "{at}");
+        assert_eq!(
+            (books.received, books.answered),
+            (requests, requests),
+            "{at}"
+        );
+        assert!(
+            done.result["generator"]["threads"].as_u64() <= Some(threads),
+            "{at}"
+        );
     }
 }
 
@@ -52,12 +51,9 @@ fn at_the_end_of_a_closed_run_only_the_unfinished_differ_from_the_books() {
     plan["threads"] = json!(2);
     plan["duration_ns"] = json!(SECOND);
 
-    let done = run(&plan, LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan);
 
     let load = done.only();
-    load.check_law();
-    check_manners(&books);
     assert!(load.requests("in_flight") <= 50);
     let unfinished = load.requests("issued") - load.requests("answered");
     assert_eq!(unfinished, load.requests("in_flight"));
@@ -66,124 +62,101 @@ fn at_the_end_of_a_closed_run_only_the_unfinished_differ_from_the_books() {
     assert!(books.received - load.requests("answered") <= unfinished);
 }
 
-/// All that was sent was answered, and nothing was left out; at the very end something due may not have been
-/// sent yet, or not answered.
-fn check_sent(done: &Run, books: &Books) {
+/// Runs an open workload for 2 s and the time that its last requests need.
+///
+/// All that was sent was answered, and nothing was left out; at the very end something due may not have been sent
+/// yet, or not answered.
+fn arrive(rate_per_s: f64, arrivals: &str, threads: u32) -> u64 {
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/");
+    stream["workload"] = open(rate_per_s, arrivals);
+    let mut plan = plan(vec![stream]);
+    plan["threads"] = json!(threads);
+    plan["duration_ns"] = json!(2 * SECOND);
+    plan["drain_ns"] = json!(SECOND);
+
+    let (done, books) = meet(&origin, &plan);
+
     let load = done.only();
-    load.check_law();
-    check_manners(books);
-    assert_eq!(
-        books.received,
-        load.requests("issued"),
-        "{}",
-        load.0["errors"]
-    );
+    let errors = &load.0["errors"];
+    assert_eq!(books.received, load.requests("issued"), "{errors}");
     assert_eq!(
         (load.requests("failed"), load.requests("dropped")),
         (0, 0),
-        "{}",
-        load.0["errors"]
+        "{errors}"
     );
     assert_eq!(
         load.requests("ok") + load.requests("in_flight"),
         load.requests("issued")
     );
+    load.requests("due")
 }
 
 #[test]
-fn constant_arrivals_are_as_many_as_rate_times_duration() {
+fn constant_arrivals_are_exactly_as_many_as_rate_times_duration() {
     let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/");
-    stream["workload"] = open(1000.0, "constant");
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(2 * SECOND);
-    plan["drain_ns"] = json!(SECOND);
 
-    let done = run(&plan, LIMIT);
-    let books = settled(&origin);
-
-    let due = done.only().requests("due");
-    assert!((1999..=2001).contains(&due), "{due}");
-    check_sent(&done, &books);
+    assert_eq!(arrive(1000.0, "constant", 1), 2000);
+    assert_eq!(arrive(500.0, "constant", 2), 1000);
 }
 
 #[test]
 fn poisson_arrivals_are_as_many_as_their_law_allows() {
     let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/");
-    stream["workload"] = open(2000.0, "poisson");
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(2 * SECOND);
-    plan["drain_ns"] = json!(SECOND);
 
-    let done = run(&plan, LIMIT);
+    let due = arrive(2000.0, "poisson", 1);
 
     // Mean 4000, standard deviation 63: four of them.
-    let due = done.only().requests("due");
     assert!((3747..=4253).contains(&due), "{due}");
-    check_sent(&done, &settled(&origin));
+}
+
+/// 200 arrivals within a second, for which there are five places of 100 ms each: 50 a second at most.
+fn overload(overflow: &str) -> (Run, Books) {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/delay/100");
+    stream["workload"] = json!({
+        "kind": "open", "rate_per_s": 200.0, "arrivals": "constant", "max_in_flight": 5, "overflow": overflow,
+    });
+    let mut plan = plan(vec![stream]);
+    plan["duration_ns"] = json!(SECOND);
+
+    let (done, books) = meet(&origin, &plan);
+
+    let requests = &done.only().0["requests"];
+    assert_eq!(requests["due"], 200, "{requests}");
+    assert_eq!(requests["issued"], books.received, "{requests}");
+    // The first five begin at once.
+    assert!((40..=55).contains(&books.received), "{requests}");
+    (done, books)
 }
 
 #[test]
 fn what_is_due_beyond_the_places_is_dropped_and_counted() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/delay/100");
-    stream["workload"] = json!({
-        "kind": "open", "rate_per_s": 200.0, "arrivals": "constant", "max_in_flight": 5, "overflow": "drop",
-    });
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(SECOND);
-    plan["drain_ns"] = json!(SECOND);
-
-    let done = run(&plan, LIMIT);
-    let books = settled(&origin);
+    let (done, books) = overload("drop");
 
     let load = done.only();
-    load.check_law();
-    assert!(
-        (199..=201).contains(&load.requests("due")),
-        "{}",
-        load.0["requests"]
-    );
-    // Five places of 100 ms are at most 50 a second, and the first five begin at once.
-    assert!(
-        (40..=55).contains(&load.requests("issued")),
-        "{}",
-        load.0["requests"]
-    );
     assert_eq!(load.requests("waiting"), 0);
-    assert_eq!(books.received, load.requests("issued"));
+    assert_eq!(load.requests("dropped"), 200 - books.received);
 }
 
 #[test]
 fn what_is_due_beyond_the_places_waits_and_is_counted_as_waiting_at_the_end() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/delay/100");
-    stream["workload"] = json!({
-        "kind": "open", "rate_per_s": 200.0, "arrivals": "constant", "max_in_flight": 5, "overflow": "queue",
-    });
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(SECOND);
-
-    let done = run(&plan, LIMIT);
-    let books = settled(&origin);
+    let (done, books) = overload("queue");
 
     let load = done.only();
-    load.check_law();
     assert_eq!(load.requests("dropped"), 0);
-    assert!(load.requests("waiting") >= 140, "{}", load.0["requests"]);
-    assert_eq!(books.received, load.requests("issued"));
-    // Those who waited longest make the tail: it is above the service time of 100 ms by far.
-    let p90 = &load.0["response_time_s"]["p90"];
-    let known = p90["value"]
-        .as_f64()
-        .or(p90["low"].as_f64())
-        .expect("a value or a lower bound");
-    assert!(known > 0.3, "{p90}");
+    assert_eq!(load.requests("waiting"), 200 - books.received);
+    // Those who waited longest make the tail, and some have waited nearly from the beginning.
+    let times = &load.0["response_time_s"];
+    let p90 = &times["p90"];
+    let known = p90["value"].as_f64().or(p90["low"].as_f64());
+    assert!(known > Some(0.3), "{p90}");
+    assert!(times["max"].as_f64() > Some(0.6), "{times}");
+    assert_eq!(
+        times["censored"].as_u64(),
+        Some(load.requests("waiting") + load.requests("in_flight"))
+    );
 }
 
 #[test]
@@ -197,7 +170,7 @@ fn statuses_and_checks_are_judged_apart_from_failures() {
     checks["scenarios"][0]["steps"][0]["checks"] =
         json!([{"kind": "contains", "text": "not in there"}]);
 
-    let done = run(&plan(vec![statuses, checks]), LIMIT);
+    let (done, _) = meet(&origin, &plan(vec![statuses, checks]));
 
     let statuses = done.stream("statuses");
     assert_eq!(
@@ -213,49 +186,4 @@ fn statuses_and_checks_are_judged_apart_from_failures() {
     );
     assert_eq!(statuses.requests("failed"), 0);
     assert_eq!(done.stream("checks").requests("check_failed"), 10);
-}
-
-#[test]
-fn a_run_that_is_stopped_keeps_its_counts_and_ends_at_once() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/delay/20");
-    stream["workload"] = json!({"kind": "closed", "users": 10});
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(60 * SECOND);
-
-    let done = run_and(&plan, LIMIT, |run| {
-        std::thread::sleep(Duration::from_millis(300));
-        run.stop();
-    });
-    let books = settled(&origin);
-
-    assert_eq!(done.result["status"], "stopped");
-    let load = done.only();
-    load.check_law();
-    assert!(load.requests("answered") >= 10);
-    assert!(books.received <= load.requests("issued"));
-    assert!(load.requests("answered") <= books.answered);
-}
-
-#[test]
-fn a_server_that_goes_away_in_the_middle_leaves_every_request_accounted_for() {
-    let _machine = shared();
-    let mut origin_to_end = Some(origin(Config::default()));
-    let port = origin_to_end.as_ref().expect("it runs").port;
-    let mut stream = stream("load", port, "/delay/5");
-    stream["workload"] =
-        json!({"kind": "closed", "users": 10, "think": {"kind": "fixed", "ns": MS}});
-    let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(SECOND);
-
-    let done = run_and(&plan, LIMIT, |_| {
-        std::thread::sleep(Duration::from_millis(500));
-        origin_to_end = None;
-    });
-
-    let load = done.only();
-    load.check_law();
-    assert!(load.requests("ok") > 0);
-    assert!(load.errors("refused") > 0, "{}", load.0["errors"]);
 }

@@ -11,6 +11,9 @@ use serde_json::{json, Value};
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
+/// More time than any run of these tests needs.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A thread that sleeps and wakes while a test judges times: how late it wakes is how late this machine lets
@@ -242,6 +245,15 @@ pub fn settled(origin: &Origin) -> Books {
     origin
         .books_when_idle(5 * SECOND)
         .unwrap_or_else(|| panic!("connections stay open: {:?}", origin.books()))
+}
+
+/// Runs a plan to its end: the law of counting holds for every stream, and no rule of HTTP was broken.
+pub fn meet(origin: &Origin, plan: &Value) -> (Run, Books) {
+    let done = run(plan, LIMIT);
+    let books = settled(origin);
+    check_manners(&books);
+    done.streams().for_each(|stream| stream.check_law());
+    (done, books)
 }
 
 /// No rule of HTTP was broken by what the engine sent.

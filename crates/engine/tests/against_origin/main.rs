@@ -7,6 +7,7 @@ mod admission;
 mod connections;
 mod counting;
 mod harness;
+mod life;
 mod misbehaviour;
 mod record;
 mod templates;

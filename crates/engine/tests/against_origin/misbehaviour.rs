@@ -6,7 +6,7 @@ use loadlens_origin::bad::{self, Behaviour, Reuse};
 use loadlens_origin::{Books, Config, Origin};
 use serde_json::{json, Value};
 
-use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, Witness, MS};
+use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, Witness, LIMIT, MS};
 
 /// Where a time-out is expected, or may come.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -149,6 +149,15 @@ fn check(group: &[&Behaviour], done: &Run, books: &Books, at_once: u64) -> Vec<S
     found
 }
 
+fn check_none(found: &[String]) {
+    assert!(
+        found.is_empty(),
+        "{} faults:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
 #[test]
 fn every_misbehaviour_is_recorded_as_what_it_is() {
     let _machine = shared();
@@ -158,7 +167,7 @@ fn every_misbehaviour_is_recorded_as_what_it_is() {
         let streams = group
             .iter()
             .map(|one| stream_of(one, origin.port, Some(requests(one))));
-        let done = run(&plan(streams.collect()), Duration::from_secs(30));
+        let done = run(&plan(streams.collect()), LIMIT);
         let books = settled(&origin);
 
         found.extend(check(&group, &done, &books, 2));
@@ -173,12 +182,7 @@ fn every_misbehaviour_is_recorded_as_what_it_is() {
         }
     }
 
-    assert!(
-        found.is_empty(),
-        "{} faults:\n{}",
-        found.len(),
-        found.join("\n")
-    );
+    check_none(&found);
 }
 
 /// Runs groups of behaviours for a time under a changed plan, and gives what is wrong.
@@ -200,7 +204,7 @@ fn timed(
         plan["threads"] = json!(threads);
         plan["duration_ns"] = json!(duration.as_nanos() as u64);
         let witness = Witness::begin();
-        let done = run(&plan, Duration::from_secs(30));
+        let done = run(&plan, LIMIT);
         let late_s = witness.end().max_s;
         let books = settled(&origin);
         // B3: duration, time-out and a second, on a machine that lets us run.
@@ -218,14 +222,7 @@ fn timed(
 fn a_run_ends_on_time_whatever_the_server_does() {
     let _machine = shared();
 
-    let found = timed(groups(), 1, 2, |_| {});
-
-    assert!(
-        found.is_empty(),
-        "{} faults:\n{}",
-        found.len(),
-        found.join("\n")
-    );
+    check_none(&timed(groups(), 1, 2, |_| {}));
 }
 
 #[test]
@@ -237,12 +234,7 @@ fn users_who_wait_for_a_pooled_connection_are_not_lost_when_it_misbehaves() {
         stream["connection"] = json!({"reuse": {"kind": "keep"}, "pool": 2});
     });
 
-    assert!(
-        found.is_empty(),
-        "{} faults:\n{}",
-        found.len(),
-        found.join("\n")
-    );
+    check_none(&found);
 }
 
 #[test]
@@ -255,12 +247,7 @@ fn arrivals_go_on_and_are_accounted_for_whatever_the_server_does() {
         });
     });
 
-    assert!(
-        found.is_empty(),
-        "{} faults:\n{}",
-        found.len(),
-        found.join("\n")
-    );
+    check_none(&found);
 }
 
 #[test]
@@ -277,7 +264,7 @@ fn each_request_of_a_single_user_has_the_outcome_that_its_position_demands() {
     // An answer, then none: four requests are two pairs.
     let done = run(
         &plan(vec![two("stall_second"), two("close_first_answers_second")]),
-        Duration::from_secs(30),
+        LIMIT,
     );
 
     let expected = |class: &str| vec![("ok".to_owned(), 2), (class.to_owned(), 2)];

@@ -1,16 +1,14 @@
 //! The live files of a record against the result of the same run and the server's books, row by row.
 
-use std::collections::HashMap;
-use std::path::Path;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use loadlens_engine::error::Outcome;
+use loadlens_engine::record::files::read_intervals;
 use loadlens_origin::{Books, Config};
 use serde_json::{json, Value};
 
-use crate::harness::{
-    check_manners, closed, origin, plan, run, settled, shared, stream, Run, MS, SECOND,
-};
+use crate::harness::{closed, meet, origin, plan, shared, stream, Run, MS, SECOND};
 
 const SAMPLE: usize = 64;
 const CONNECTION: usize = 48;
@@ -40,38 +38,46 @@ fn i64_at(row: &[u8], at: usize) -> i64 {
     i64::from_le_bytes(row[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// A run of one stream with its record: samples, connections, result, books.
+/// An empty folder that goes when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let dir = std::env::temp_dir().join(format!("loadlens-{name}-{}", std::process::id()));
+        std::fs::create_dir(&dir).expect("a folder of this test's own");
+        Folder(dir)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run of one stream with its record: folder, samples, connections, result, books.
 struct Recorded {
+    folder: Folder,
     samples: Vec<Vec<u8>>,
     connections: Vec<Vec<u8>>,
     done: Run,
     books: Books,
 }
 
-fn record(path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
+fn record(name: &str, path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
     let _machine = shared();
-    let folder = std::env::temp_dir().join(format!(
-        "loadlens-record-{}-{}",
-        std::process::id(),
-        path.replace(['/', '?', '='], "-")
-    ));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = Folder::new(name);
     let origin = origin(Config::default());
     let mut plan = plan(vec![stream("load", origin.port, path)]);
-    plan["record"] = json!({"dir": folder});
+    plan["record"] = json!({"dir": folder.0});
     change(&mut plan);
 
-    let done = run(&plan, Duration::from_secs(30));
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan);
 
-    check_manners(&books);
-    done.only().check_law();
-    let samples = rows(&folder.join("samples.bin"), b"LLS1", SAMPLE);
-    let connections = rows(&folder.join("connections.bin"), b"LLC1", CONNECTION);
-    std::fs::remove_dir_all(&folder).expect("the folder goes");
     Recorded {
-        samples,
-        connections,
+        samples: rows(&folder.0.join("samples.bin"), b"LLS1", SAMPLE),
+        connections: rows(&folder.0.join("connections.bin"), b"LLC1", CONNECTION),
+        folder,
         done,
         books,
     }
@@ -137,7 +143,7 @@ impl Recorded {
 
 #[test]
 fn each_request_and_each_connection_of_a_counted_run_has_one_row() {
-    let recorded = record("/bytes/100", |plan| {
+    let recorded = record("counted", "/bytes/100", |plan| {
         plan["streams"][0]["workload"] = closed(4, 400);
         plan["streams"][0]["connection"] = json!({"reuse": {"kind": "requests", "requests": 10}});
     });
@@ -167,7 +173,7 @@ fn each_request_and_each_connection_of_a_counted_run_has_one_row() {
 
 #[test]
 fn dropped_and_unfinished_requests_have_rows_too() {
-    let recorded = record("/delay/150", |plan| {
+    let recorded = record("dropped", "/delay/150", |plan| {
         plan["streams"][0]["workload"] = json!({
             "kind": "open", "rate_per_s": 100.0, "arrivals": "constant", "max_in_flight": 4,
             "overflow": "drop",
@@ -190,7 +196,7 @@ fn dropped_and_unfinished_requests_have_rows_too() {
 
 #[test]
 fn failures_have_rows_with_their_class() {
-    let recorded = record("/bad/reset_in_body", |plan| {
+    let recorded = record("failed", "/bad/reset_in_body", |plan| {
         plan["streams"][0]["workload"] = closed(2, 20);
     });
 
@@ -204,7 +210,7 @@ fn failures_have_rows_with_their_class() {
 
 #[test]
 fn a_timed_run_with_many_connections_has_a_row_for_every_request() {
-    let recorded = record("/", |plan| {
+    let recorded = record("timed", "/", |plan| {
         plan["streams"][0]["workload"] = json!({"kind": "closed", "users": 200});
         plan["threads"] = json!(2);
         plan["duration_ns"] = json!(SECOND / 2);
@@ -217,4 +223,87 @@ fn a_timed_run_with_many_connections_has_a_row_for_every_request() {
         received <= issued && issued - received <= 200,
         "{issued} issued, {received} received"
     );
+}
+
+/// Sums of one counter of the stream by phase.
+fn counted(lines: &[Value], key: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for line in lines {
+        let phase = line["phase"].as_str().expect("a phase").to_owned();
+        *sums.entry(phase).or_default() += line[key].as_u64().expect("a count");
+    }
+    sums
+}
+
+#[test]
+fn intervals_counters_and_rows_add_up_to_the_result_phase_by_phase() {
+    let recorded = record("phases", "/delay/2", |plan| {
+        plan["streams"][0]["workload"] = json!({"kind": "closed", "users": 6});
+        plan["warmup_ns"] = json!(300 * MS);
+        plan["duration_ns"] = json!(600 * MS);
+        plan["drain_ns"] = json!(500 * MS);
+        plan["threads"] = json!(2);
+    });
+
+    recorded.check_rows();
+    recorded.check_connections();
+    let load = recorded.done.only();
+    let text = std::fs::read_to_string(recorded.folder.0.join("counters.jsonl")).expect("counters");
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let lines: Vec<Value> = lines.filter(|line| !line["stream"].is_null()).collect();
+    // Intervals follow each other without gaps, and phases begin exactly where the plan says.
+    let mut at = 0.0;
+    let mut began = BTreeMap::new();
+    for line in &lines {
+        let start_s = line["start_s"].as_f64().expect("a start");
+        assert!((start_s - at).abs() < 1e-9, "{line}");
+        at += line["length_s"].as_f64().expect("a length");
+        began.entry(line["phase"].as_str()).or_insert(start_s);
+    }
+    assert_eq!((began[&Some("measure")], began[&Some("drain")]), (0.3, 0.9));
+    let answered = counted(&lines, "answered");
+    assert_eq!(answered.values().sum::<u64>(), load.requests("answered"));
+    assert_eq!(load.0["in_warmup"]["answered"], answered["warmup"]);
+    assert_eq!(load.0["after_end"]["answered"], answered["drain"]);
+    let intervals = read_intervals(&recorded.folder.0.join("intervals.hlog")).expect("intervals");
+    let in_histograms: u64 = intervals
+        .iter()
+        .filter(|interval| {
+            interval.tag == "load.step.ok.response" && (0.3..0.9).contains(&interval.start_s)
+        })
+        .flat_map(|interval| interval.counts.iter().map(|(_, count)| count))
+        .sum();
+    assert_eq!(load.0["response_time_s"]["count"], in_histograms);
+}
+
+#[test]
+fn the_sample_log_is_thinned_when_it_would_pass_its_bound() {
+    let recorded = record("thinned", "/", |plan| {
+        plan["streams"][0]["workload"] = closed(20, 30_000);
+        plan["record"]["max_sample_rows"] = json!(10_000);
+    });
+
+    let kept = recorded.samples.len();
+    assert_eq!(recorded.done.only().requests("ok"), 30_000);
+    assert!((2_000..=10_000).contains(&kept), "{kept}");
+}
+
+#[test]
+fn a_full_disk_stops_the_log_and_not_the_counting() {
+    let _machine = shared();
+    let folder = Folder::new("full");
+    std::os::unix::fs::symlink("/dev/full", folder.0.join("samples.bin")).expect("a link");
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/json");
+    stream["workload"] = closed(2, 500);
+    let mut plan = plan(vec![stream]);
+    plan["record"] = json!({"dir": folder.0});
+
+    let (done, _) = meet(&origin, &plan);
+
+    let reasons = done.result["reasons"].to_string();
+    assert_eq!(done.only().requests("ok"), 500);
+    assert!(reasons.contains("samples.bin ends early"), "{reasons}");
 }

@@ -1,13 +1,9 @@
-//! What templates and extracted values put on the wire is valid HTTP, and carries what it should.
-
-use std::time::Duration;
+//! What steps, templates and extracted values put on the wire is valid HTTP, and carries what it should.
 
 use loadlens_origin::Config;
 use serde_json::json;
 
-use crate::harness::{check_manners, closed, origin, plan, run, settled, shared, stream};
-
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::harness::{closed, meet, origin, plan, shared, stream, SECOND};
 
 #[test]
 fn an_id_that_was_extracted_is_asked_for() {
@@ -25,11 +21,8 @@ fn an_id_that_was_extracted_is_asked_for() {
     ]);
     stream["workload"] = json!({"kind": "closed", "users": 4, "iterations": 25});
 
-    let done = run(&plan(vec![stream]), LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan(vec![stream]));
 
-    done.only().check_law();
-    check_manners(&books);
     assert_eq!(
         done.only().requests("ok"),
         200,
@@ -58,11 +51,9 @@ fn an_extraction_that_fails_skips_the_rest_of_the_iteration() {
     ]);
     stream["workload"] = json!({"kind": "closed", "users": 2, "iterations": 5});
 
-    let done = run(&plan(vec![stream]), LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan(vec![stream]));
 
     let load = done.only();
-    load.check_law();
     assert_eq!(
         (load.requests("check_failed"), load.requests("skipped")),
         (10, 20),
@@ -85,11 +76,8 @@ fn odd_values_in_every_place_stay_within_the_grammar() {
     ]);
     stream["workload"] = closed(4, 400);
 
-    let done = run(&plan(vec![stream]), LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan(vec![stream]));
 
-    done.only().check_law();
-    check_manners(&books);
     assert_eq!(
         done.only().requests("ok"),
         400,
@@ -100,28 +88,55 @@ fn odd_values_in_every_place_stay_within_the_grammar() {
 }
 
 #[test]
-fn bodies_arrive_as_long_as_they_were_rendered() {
+fn steps_come_in_order_and_iterations_end_a_user() {
     let _machine = shared();
     let origin = origin(Config::default());
-    let mut fixed = stream("fixed", origin.port, "/echo?fixed");
-    fixed["scenarios"][0]["steps"][0]["path"] = json!("/echo?fixed=1");
-    fixed["scenarios"][0]["steps"][0]["method"] = json!("POST");
-    fixed["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": "{{word 100}}"});
-    fixed["workload"] = closed(3, 30);
-    let mut large = stream("large", origin.port, "/echo?large=1");
-    large["scenarios"][0]["steps"][0]["method"] = json!("PUT");
-    large["scenarios"][0]["steps"][0]["body"] =
-        json!({"kind": "text", "text": "y".repeat(300_000)});
-    large["workload"] = closed(2, 6);
-    large["timeout_ns"] = json!(5_000_000_000u64);
+    let mut stream = stream("load", origin.port, "/");
+    stream["scenarios"][0]["steps"] = json!([
+        {"name": "a", "method": "GET", "path": "/json"},
+        {"name": "b", "method": "POST", "path": "/echo", "body": {"kind": "text", "text": "hello"}},
+    ]);
+    stream["workload"] = json!({"kind": "closed", "users": 3, "iterations": 5});
 
-    let done = run(&plan(vec![fixed, large]), LIMIT);
-    let books = settled(&origin);
+    let (done, books) = meet(&origin, &plan(vec![stream]));
 
-    check_manners(&books);
-    assert_eq!(books.path("/echo?fixed=1").body_bytes_in, 3_000);
-    assert_eq!(books.path("/echo?large=1").body_bytes_in, 1_800_000);
-    // An echo gives each body back.
-    assert_eq!(done.stream("large").0["bytes"]["in_body"], 1_800_000);
-    assert_eq!(done.stream("fixed").0["bytes"]["in_body"], 3_000);
+    assert_eq!(
+        (books.path("/json").received, books.path("/echo").received),
+        (15, 15)
+    );
+    assert_eq!(books.path("/echo").body_bytes_in, 15 * 5);
+    let ok = |step: usize| &done.only().0["steps"][step]["requests"]["ok"];
+    assert_eq!((ok(0), ok(1)), (&json!(15), &json!(15)));
+}
+
+#[test]
+fn bodies_arrive_as_long_as_they_were_rendered_and_larger_than_a_socket_takes() {
+    let _machine = shared();
+    for (text, length) in [
+        ("{{word 100}}".to_owned(), 100),
+        ("y".repeat(6_000_000), 6_000_000),
+        (format!("{}{{{{uuid}}}}", "y".repeat(6_000_000)), 6_000_036),
+    ] {
+        let origin = origin(Config::default());
+        let mut stream = stream("load", origin.port, "/echo");
+        stream["scenarios"][0]["steps"][0]["method"] = json!("POST");
+        stream["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": text});
+        stream["workload"] = closed(2, 6);
+        stream["timeout_ns"] = json!(20 * SECOND);
+
+        let (done, books) = meet(&origin, &plan(vec![stream]));
+
+        let book = books.path("/echo");
+        assert_eq!(
+            (
+                done.only().requests("ok"),
+                book.received,
+                book.body_bytes_in
+            ),
+            (6, 6, 6 * length)
+        );
+        // An echo gives each body back.
+        assert_eq!(done.only().0["bytes"]["in_body"], 6 * length);
+        assert!(done.only().0["bytes"]["out"].as_u64() > Some(6 * length));
+    }
 }

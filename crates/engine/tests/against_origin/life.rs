@@ -1,0 +1,171 @@
+//! The life of a run: refused or begun, watched, stopped, dropped, ended by its load.
+
+use std::time::Duration;
+
+use loadlens_engine::run::{Refusal, Run};
+use loadlens_origin::Config;
+use serde_json::{json, Value};
+
+use crate::harness::{
+    closed, meet, open, origin, plan, run_and, settled, shared, stream, LIMIT, MS, SECOND,
+};
+
+fn progress(run: &Run) -> Value {
+    serde_json::from_str(&run.progress()).expect("progress is JSON")
+}
+
+#[test]
+fn a_plan_that_cannot_be_carried_is_refused_before_anything_starts() {
+    let mut crowd = stream("load", 1, "/");
+    crowd["workload"] = json!({"kind": "closed", "users": 4_000_000});
+    let mut crowd = plan(vec![crowd]);
+    crowd["duration_ns"] = json!(MS);
+
+    let refused = Run::new(&crowd.to_string());
+    let faulty = Run::new(&plan(vec![]).to_string());
+
+    assert!(matches!(refused, Err(Refusal::Machine(_))));
+    assert!(matches!(faulty, Err(Refusal::Plan(_))));
+}
+
+#[test]
+fn progress_tells_where_the_run_stands_from_before_the_start_to_after_the_end() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/delay/1");
+    stream["workload"] = json!({"kind": "closed", "users": 4});
+    let mut plan = plan(vec![stream]);
+    plan["warmup_ns"] = json!(300 * MS);
+    plan["duration_ns"] = json!(1_200 * MS);
+    plan["drain_ns"] = json!(SECOND);
+    let mut run = Run::new(&plan.to_string()).expect("the plan is good");
+
+    let before = progress(&run);
+    run.start().expect("the run starts");
+    let mut phases = Vec::new();
+    let mut last = Value::Null;
+    while !run.wait(Duration::from_millis(50)) {
+        let now = progress(&run);
+        if now["phase"] == "measure" {
+            last = now["streams"][0]["last"].clone();
+        }
+        phases.push(now["phase"].as_str().expect("a phase").to_owned());
+    }
+    let after = progress(&run);
+
+    phases.dedup();
+    let stream = &after["streams"][0];
+    assert_eq!(
+        (&before["phase"], &before["total_s"]),
+        (&json!("starting"), &json!(1.5))
+    );
+    assert!(
+        phases.starts_with(&["warmup".to_owned(), "measure".to_owned()]),
+        "{phases:?}"
+    );
+    assert_eq!(
+        (&after["phase"], &stream["in_flight"]),
+        (&json!("done"), &json!(0))
+    );
+    assert_eq!(stream["due"], stream["ok"]);
+    let so_far = |key: &str| stream["so_far"][key].as_f64().expect("a number");
+    assert!(so_far("rps") > 100.0 && so_far("p50_s") > 0.001);
+    // The last second holds a second, and its histogram all its successes.
+    let seconds = last["seconds"].as_f64().expect("seconds");
+    let bins = last["histogram"].as_array().expect("a histogram");
+    let drawn: u64 = bins.iter().filter_map(|bin| bin[1].as_u64()).sum();
+    assert!((0.9..1.3).contains(&seconds), "{seconds}");
+    assert_eq!(
+        drawn,
+        (last["rps"].as_f64().expect("a rate") * seconds).round() as u64
+    );
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_its_counts_and_ends_at_once() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/delay/5");
+    stream["workload"] = json!({"kind": "closed", "users": 4});
+    let mut plan = plan(vec![stream]);
+    plan["threads"] = json!(2);
+    plan["duration_ns"] = json!(60 * SECOND);
+    plan["drain_ns"] = json!(60 * SECOND);
+    let mut before = Value::Null;
+
+    let done = run_and(&plan, LIMIT, |run| {
+        std::thread::sleep(Duration::from_millis(300));
+        before = progress(run);
+        run.stop();
+    });
+
+    let load = done.only();
+    load.check_law();
+    assert_eq!(done.result["status"], "stopped");
+    assert_eq!(before["phase"], "measure");
+    let seen = before["streams"][0]["ok"].as_u64().expect("a count");
+    assert!(load.requests("ok") >= seen.max(20));
+    assert_eq!(settled(&origin).received, load.requests("issued"));
+}
+
+#[test]
+fn a_run_that_is_dropped_leaves_no_thread_and_no_connection() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut stream = stream("load", origin.port, "/delay/5");
+    stream["workload"] = json!({"kind": "closed", "users": 4});
+    let mut plan = plan(vec![stream]);
+    plan["duration_ns"] = json!(60 * SECOND);
+    let mut run = Run::new(&plan.to_string()).expect("the plan is good");
+    run.start().expect("the run starts");
+    run.wait(Duration::from_millis(100));
+
+    drop(run);
+
+    assert_eq!(settled(&origin).open, 0);
+}
+
+#[test]
+fn a_probe_ends_with_the_load_and_has_its_own_books() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut load = stream("load", origin.port, "/delay/5");
+    load["workload"] = closed(1, 60);
+    let mut probe = stream("probe", origin.port, "/json");
+    probe["role"] = json!("probe");
+    probe["workload"] = open(200.0, "poisson");
+    probe["connection"] = json!({"reuse": {"kind": "new"}});
+    let mut plan = plan(vec![load, probe]);
+    plan["drain_ns"] = json!(SECOND);
+
+    let (done, books) = meet(&origin, &plan);
+
+    let probe = done.stream("probe");
+    assert_eq!(done.stream("load").requests("ok"), 60);
+    assert_eq!(probe.0["role"], "probe");
+    assert!(probe.requests("ok") > 10);
+    assert_eq!(probe.connections("opened"), probe.requests("issued"));
+    assert_eq!(books.path("/json").received, probe.requests("issued"));
+}
+
+#[test]
+fn a_server_that_goes_away_in_the_middle_leaves_every_request_accounted_for() {
+    let _machine = shared();
+    let mut origin_to_end = Some(origin(Config::default()));
+    let port = origin_to_end.as_ref().expect("it runs").port;
+    let mut stream = stream("load", port, "/delay/5");
+    stream["workload"] =
+        json!({"kind": "closed", "users": 10, "think": {"kind": "fixed", "ns": MS}});
+    let mut plan = plan(vec![stream]);
+    plan["duration_ns"] = json!(SECOND);
+
+    let done = run_and(&plan, LIMIT, |_| {
+        std::thread::sleep(Duration::from_millis(500));
+        origin_to_end = None;
+    });
+
+    let load = done.only();
+    load.check_law();
+    assert!(load.requests("ok") > 0);
+    assert!(load.errors("refused") > 0, "{}", load.0["errors"]);
+}
