@@ -5,5 +5,6 @@
 
 mod body;
 mod general;
+pub mod known;
 pub mod request;
 pub mod response;

@@ -7,13 +7,13 @@
 use crate::clock::Clock;
 use crate::error::Outcome;
 use crate::plan::Overflow;
-use crate::record::recorder::Ended;
 use crate::record::rows::{SampleRow, NO_CONNECTION};
 use crate::transport::Net;
 use crate::user::{Phase, NONE};
 
-use super::exchange::ClosedBy;
+use super::exchange::{ClosedBy, End};
 use super::lane::Lane;
+use super::timers::UserRef;
 use super::{Worker, WorkerEnd};
 
 impl Lane<'_> {
@@ -155,26 +155,15 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         if !user.is_in_flight() {
             return;
         }
-        self.left[self.first_step[lane.stream as usize] as usize + user.step as usize].in_flight +=
-            1;
-        let connection = (user.connection != NONE).then(|| self.connections.get(user.connection));
-        self.recorder.unfinished(&Ended {
-            stream: lane.stream,
-            step: user.step,
-            outcome: Outcome::InFlight,
-            status: 0,
-            seq: user.seq,
-            due: user.due,
-            sent: user.sent,
-            first: user.first,
-            done: now,
-            user: user.number,
-            connection: connection.map_or(NO_CONNECTION, |connection| connection.number),
-            first_on_connection: connection.is_some_and(|connection| connection.issued <= 1),
-            wire_bytes: connection.map_or(0, |connection| connection.reply.wire_bytes),
-            body_bytes: connection.map_or(0, |connection| connection.reply.body_bytes),
-            why: "",
-            os_error: 0,
-        });
+        let step = self.first_step[lane.stream as usize] as usize + user.step as usize;
+        self.left[step].in_flight += 1;
+        let connection = Some(user.connection).filter(|connection| *connection != NONE);
+        let who = UserRef {
+            lane: index as u8,
+            user: at as u32,
+        };
+        let end = End::failure(Outcome::InFlight, "", 0);
+        let unfinished = self.account(who, connection, 0, end, now);
+        self.recorder.unfinished(&unfinished);
     }
 }

@@ -205,11 +205,25 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         end: End,
         now: u64,
     ) {
+        self.in_flight -= 1;
+        let ended = self.account(who, index, status, end, now);
+        self.recorder.ended(&ended);
+    }
+
+    /// Everything that the record wants to know about a request that is issued, as it stands at `now`.
+    #[inline]
+    pub(super) fn account(
+        &self,
+        who: UserRef,
+        index: Option<u32>,
+        status: u16,
+        end: End,
+        now: u64,
+    ) -> Ended {
         let lane = &self.lanes[who.lane as usize];
         let user = &lane.users[who.user as usize];
         let connection = index.map(|index| self.connections.get(index));
-        self.in_flight -= 1;
-        self.recorder.ended(&Ended {
+        Ended {
             stream: lane.stream,
             step: user.step,
             outcome: end.outcome,
@@ -226,7 +240,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             body_bytes: connection.map_or(0, |connection| connection.reply.body_bytes),
             why: end.why,
             os_error: end.os_error,
-        });
+        }
     }
 
     /// Lets a user go on after its request ended.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use crate::arrival::{Part, Schedule};
+use crate::http1::known::KnownHead;
 use crate::plan::{self, Overflow, Reuse, Role, Workload};
 use crate::program::{StreamProgram, Values};
 use crate::random::Random;
@@ -92,6 +93,8 @@ pub struct Lane<'p> {
     pub queue: VecDeque<u32>,
     /// Users, or places of an open stream.
     pub users: Vec<User>,
+    /// The last head of each step's answers.
+    pub known: Vec<KnownHead>,
     /// What users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
     /// Pause between iterations; none: an open stream.
@@ -247,6 +250,11 @@ impl<'p> Lane<'p> {
             connections: 0,
             idle: VecDeque::with_capacity(pool.unwrap_or(places).min(1 << 16) as usize),
             queue: VecDeque::with_capacity(if pool.is_some() { users.len() } else { 0 }),
+            known: program
+                .steps
+                .iter()
+                .map(|step| KnownHead::new(step.request_is_head))
+                .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
             active: if think.is_some() {
                 users.len() as u32

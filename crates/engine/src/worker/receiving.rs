@@ -122,12 +122,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         if user.first == 0 {
             user.first = now.max(1);
         }
-        let step = &lane.program.steps[user.step as usize];
+        let need = lane.program.steps[user.step as usize].need;
+        let known = &mut lane.known[user.step as usize];
         let input = &self.buffer[..count];
-        match connection
-            .reply
-            .feed(input, step.need, step.request_is_head, &mut self.store)
-        {
+        match connection.reply.feed(input, need, known, &mut self.store) {
             Fed::More => true,
             Fed::Whole { consumed, place } => {
                 let excess = consumed < count;

@@ -4,9 +4,8 @@
 //! that is split, or whose body is wanted, borrows a buffer from the worker's capped store.
 
 use crate::error::Outcome;
-use crate::http1::response::{
-    parse_head, BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES,
-};
+use crate::http1::known::KnownHead;
+use crate::http1::response::{BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES};
 use crate::program::Need;
 use crate::user::NONE;
 
@@ -184,18 +183,18 @@ impl Reply {
         &mut self,
         input: &[u8],
         need: Need,
-        request_was_head: bool,
+        known: &mut KnownHead,
         store: &mut Store,
     ) -> Fed {
         if self.head.is_some() {
             return self.read_body(input, 0, need, store);
         }
         if self.buffer != NONE {
-            return self.read_split_head(input, need, request_was_head, store);
+            return self.read_split_head(input, need, known, store);
         }
         let mut at = 0;
         loop {
-            match parse_head(&input[at..], request_was_head) {
+            match known.parse(&input[at..]) {
                 HeadResult::Complete(head) if head.is_interim() => {
                     if let Err(violation) = self.note_interim(&head) {
                         return Fed::Broken(violation);
@@ -362,7 +361,7 @@ impl Reply {
         &mut self,
         input: &[u8],
         need: Need,
-        request_was_head: bool,
+        known: &mut KnownHead,
         store: &mut Store,
     ) -> Fed {
         let before = store.bytes(self.buffer).len();
@@ -380,7 +379,7 @@ impl Reply {
         }
         self.tried = length as u32;
         loop {
-            match parse_head(store.bytes(self.buffer), request_was_head) {
+            match known.parse(store.bytes(self.buffer)) {
                 HeadResult::Complete(head) if head.is_interim() => {
                     if let Err(violation) = self.note_interim(&head) {
                         return Fed::Broken(violation);
@@ -446,10 +445,11 @@ mod tests {
     fn read(pieces: &[&[u8]], need: Need) -> Read {
         let mut store = Store::new(1 << 20);
         let mut reply = Reply::default();
+        let mut known = KnownHead::new(false);
         let (mut head, mut body) = (Vec::new(), Vec::new());
         let mut fed = Err("more");
         for piece in pieces {
-            match reply.feed(piece, need, false, &mut store) {
+            match reply.feed(piece, need, &mut known, &mut store) {
                 Fed::More => continue,
                 Fed::Whole { consumed, place } => {
                     let (of_head, of_body) = match place {
@@ -564,10 +564,11 @@ mod tests {
         pieces.extend(body.chunks(65_536));
         let mut store = Store::new(0);
         let mut reply = Reply::default();
+        let mut known = KnownHead::new(false);
 
         let counted = pieces
             .iter()
-            .map(|piece| reply.feed(piece, Need::Nothing, false, &mut store))
+            .map(|piece| reply.feed(piece, Need::Nothing, &mut known, &mut store))
             .last();
 
         assert!(matches!(counted, Some(Fed::Whole { .. })));
