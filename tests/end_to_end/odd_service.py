@@ -72,7 +72,8 @@ def serve(port: int, status: int, die_after: float) -> None:
             print("now I die", flush=True)
             sys.exit(7)
         connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok" % status)
+        head = b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\nX-Port: %d\r\nConnection: close\r\n\r\n"
+        connection.sendall(head % (status, port) + b"ok")
         connection.close()
 
 

@@ -160,7 +160,7 @@ def test_an_answer_with_another_status_is_not_ready(tmp_path: Path, marker: str)
 def test_a_command_that_is_not_there_is_named(tmp_path: Path, marker: str) -> None:
     service = odd(start="no-such-server --port $port")
 
-    with pytest.raises(TestbedError, match=r"api: no-such-server could not be started: No such file"):
+    with pytest.raises(TestbedError, match=r"lacks no-such-server \(for api\)"):
         bed_of(service, folder=tmp_path, marker=marker).start()
 
 

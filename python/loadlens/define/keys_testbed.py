@@ -8,10 +8,13 @@ from typing import Final
 from loadlens.define.shape import At, Block, Form, Key, Many, Named
 from loadlens.define.values import (
     COMMAND,
+    CORES,
+    CPUS,
     DURATION,
     DURATION_ABOVE_0,
     LINE,
     PATH,
+    SIZE,
     STATUS,
     TESTBED_TEXT,
     choices,
@@ -20,6 +23,7 @@ from loadlens.define.values import (
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
     BuildPart,
+    LimitsPart,
     ReadyPart,
     ResetPart,
     ScrapePart,
@@ -79,6 +83,20 @@ STOP: Final = Block(
     "How the service is asked to end.",
 )
 
+LIMITS: Final = Block(
+    "limits",
+    LimitsPart,
+    {
+        "cpu": Key(CORES, "cores' worth of CPU time for each replica: `0.3`", "all"),
+        "period": Key(
+            DURATION_ABOVE_0, "over which `cpu` is counted; a long one shows as steps of latency", "10ms"
+        ),
+        "memory": Key(SIZE, "memory of each replica: `256MiB`; above it the kernel kills", "all"),
+        "cpus": Key(CPUS, "the CPUs that a replica may run on: `0`, `[0, 1]` or `0-3`", "all"),
+    },
+    "Bounds of each replica and of all that it starts.",
+)
+
 TIMES_KEYS: Final = Block(
     "server times keys",
     TimesKeys,
@@ -118,7 +136,6 @@ _LATER: Final = dict.fromkeys(
     (
         "variants",
         "calibrate",
-        "limits",
         "over",
         "policy",
         "settings",
@@ -128,7 +145,7 @@ _LATER: Final = dict.fromkeys(
         "counts",
         "backend",
     ),
-    "build, setup, start, env, dir, after, replicas, ports, ready, stop, server_times, scrape",
+    "build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, server_times, scrape",
 )
 
 SERVICE: Final = Block(
@@ -148,6 +165,7 @@ SERVICE: Final = Block(
         ),
         "ready": Key(READY, "when it counts as started"),
         "stop": Key(STOP, "how it is ended"),
+        "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
         "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
         "scrape": Key(SCRAPE, "its metrics endpoint"),
     },

@@ -257,6 +257,33 @@ def _identifier(value: Any) -> str:
     return text
 
 
+def _size(value: Any) -> int:
+    size = units.size_bytes(value)
+    if size < 1 << 20:
+        raise UnitError(f"{shown(value)} is less than any process needs", "256MiB")
+    return size
+
+
+def _cores(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 4096:
+        raise UnitError(f"wanted a number of cores above 0, got {shown(value)}", "0.3, 1 or 2")
+    return float(value)
+
+
+def _cpus(value: Any) -> tuple[int, ...]:
+    """Numbers of CPUs: `0`, `[0, 2]` or, as the kernel writes them, `0-3,6`."""
+    example = "0, [0, 1] or 0-3"
+    found: list[int] = []
+    for part in value if isinstance(value, list) else str(value).split(","):
+        span = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:-\s*([0-9]{1,5})\s*)?", str(part))
+        if span is None or int(span[2] or span[1]) < int(span[1]):
+            raise UnitError(f"{shown(part)} is no number of a CPU", example)
+        found += range(int(span[1]), int(span[2] or span[1]) + 1)
+    if not found or len(set(found)) != len(found):
+        raise UnitError(f"{shown(value)} names no CPU, or one of them twice", example)
+    return tuple(sorted(found))
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnitError(f"wanted a number, got {shown(value)}", "4.5")
@@ -313,6 +340,14 @@ JSON_PATH_VALUE: Final = Value("path into JSON", _json_path, {"type": "string"},
 DURATION: Final = Value("duration", _lasting(0), _ref("duration"))
 DURATION_ABOVE_0: Final = Value("duration", _lasting(1), _ref("duration"))
 WARMUP: Final = Value("duration or `auto`", _warmup, {"anyOf": [{"const": "auto"}, _ref("duration")]})
+SIZE: Final = Value("size", _size, {"type": ["string", "integer"]})
+CORES: Final = Value("number of cores", _cores, {"type": "number", "exclusiveMinimum": 0})
+CPUS: Final = Value(
+    "CPU numbers",
+    _cpus,
+    {"anyOf": [{"type": ["integer", "string"]}, {"type": "array", "items": {"type": ["integer", "string"]}}]},
+    is_nested=True,
+)
 RATE: Final = Value("rate", units.rate_per_s, _ref("rate"))
 STATUS: Final = Value("status", _counted(100, 599), {"type": "integer", "minimum": 100, "maximum": 599})
 THINK: Final = Value(

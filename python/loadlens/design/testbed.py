@@ -9,6 +9,7 @@ from loadlens.model.definition import BuildPart, Definition, ResetPart, ServiceP
 from loadlens.model.topology import (
     Build,
     Entry,
+    Limits,
     Ready,
     Reset,
     Scrape,
@@ -43,6 +44,7 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         ports=ports,
         ready=_ready(part, fill),
         stop=_stop(part, fill),
+        limits=_limits(part, fill),
         server_times=_server_times(part, fill),
         scrape=_scrape(part, fill),
     )
@@ -76,6 +78,20 @@ def _stop(part: ServicePart, fill: Filler) -> Stop:
         return Stop()
     within_ns = fill.value(part.stop.within, 10_000_000_000)
     return Stop(fill.value(part.stop.signal, "TERM"), within_ns / _NS_PER_S)
+
+
+def _limits(part: ServicePart, fill: Filler) -> Limits:
+    limits = part.limits
+    if limits is None:
+        return Limits()
+    if limits.period is not None and limits.cpu is None:
+        fill.fault("a period without a share of CPU time", limits.period.place, "cpu: 0.5")
+    return Limits(
+        cpu=fill.optional(limits.cpu),
+        period_s=fill.value(limits.period, 10_000_000) / _NS_PER_S,
+        memory_bytes=fill.optional(limits.memory),
+        cpus=fill.optional(limits.cpus),
+    )
 
 
 def _server_times(part: ServicePart, fill: Filler) -> ServerTimes | None:

@@ -111,6 +111,15 @@ class StopPart:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsPart:
+    place: Place
+    cpu: Later[float] | None = None  # cores
+    period: Later[int] | None = None  # ns
+    memory: Later[int] | None = None  # bytes
+    cpus: Later[tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TimesKeys:
     place: Place
     path: Later[str]
@@ -147,6 +156,7 @@ class ServicePart:
     ports: tuple[Later[str], ...] | None = None
     ready: ReadyPart | None = None
     stop: StopPart | None = None
+    limits: LimitsPart | None = None
     server_times: ServerTimesPart | None = None
     scrape: ScrapePart | None = None
 

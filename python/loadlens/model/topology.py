@@ -7,10 +7,26 @@ factors are filled when the study is planned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Scalar = str | int | float | bool
+Use = Literal["process", "postgres", "nginx"]
+
+BALANCING_POLICIES: Final = ("round-robin", "least-connections", "random-two", "ip-hash")
+# What may be set of each kind of balancer, and how it is set otherwise.
+BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    "nginx": {
+        "workers": "1",
+        "keepalive": "64",  # idle connections kept to each backend by each worker; 0: one for each request
+        "max_fails": "0",  # 0: a backend is never left out; nginx itself would after one failure
+        "fail_timeout": "10s",
+        "next_upstream": "off",  # a failed request is not tried again elsewhere: the client's count is true
+        "read_timeout": "60s",
+        "log": "on",  # counts and times of each backend
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +51,7 @@ class Ready:
 class Stop:
     """How a service is asked to end, and how long it may take before it is killed."""
 
-    signal: str = "TERM"
+    signal: str | None = None  # none: TERM, or what its kind understands
     within_s: float = 10.0
 
 
@@ -73,9 +89,9 @@ class Service:
     """One part of the testbed."""
 
     name: str
-    start: str
+    start: str = ""  # empty: the command of its kind
     dir: str | None = None  # absolute, or relative to the study file's folder
-    use: Literal["process"] = "process"
+    use: Use = "process"
     build: Build | None = None
     setup: str | None = None
     env: tuple[tuple[str, str], ...] = ()
@@ -87,6 +103,14 @@ class Service:
     limits: Limits = Limits()
     server_times: ServerTimes | None = None
     scrape: Scrape | None = None
+    over: tuple[str, ...] = ()  # a balancer's backends: all replicas of these
+    policy: str | None = None  # of a balancer; none: its first
+    settings: tuple[tuple[str, str], ...] = ()
+    needs: tuple[str, ...] = ()  # programs that must be on the machine
+
+    def setting(self, name: str) -> str:
+        """How a balancer is set, as the study says or as it is otherwise."""
+        return dict(self.settings).get(name, BALANCER_SETTINGS[self.use][name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from loadlens.testbed.build import Environment, Prepared, default_cache, prepare
 from loadlens.testbed.keeper import KeeperLost
-from loadlens.testbed.testbed import ServerTimesFile, ServiceProcess, Testbed
+from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
 __all__ = [
+    "AccessLogFile",
     "Environment",
     "KeeperLost",
     "Prepared",

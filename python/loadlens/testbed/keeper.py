@@ -44,6 +44,7 @@ class Command:
     cpus: tuple[int, ...] | None = None
     cgroups: tuple[Path, ...] = ()  # the `cgroup.procs` files to join; the keeper removes the groups
     follow: bool = False  # its output is also handed out by `standing`
+    account: tuple[int, int] | None = None  # user and group to run as; none: ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class Keeper:
             cpus=None if command.cpus is None else list(command.cpus),
             cgroups=[str(file) for file in command.cgroups],
             follow=command.follow,
+            account=command.account,
         )
         if "refused" in reply:
             raise TestbedError(

@@ -485,11 +485,12 @@ def _start(request: dict[str, Any], output: int) -> int:
         stage = "started"
         try:
             os.setsid()
-            # should the keeper be killed together with the lab, the services do not stay behind
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             for words, step in _placing(request):
                 stage = words
                 step()
+            # should the keeper be killed together with the lab, the services do not stay behind; after the
+            # change of account, which clears it
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -516,11 +517,19 @@ def _start(request: dict[str, Any], output: int) -> int:
 
 
 def _placing(request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What puts the new process on its CPUs and into its control groups."""
+    """What puts the new process on its CPUs, into its control groups and under its account."""
     if request["cpus"] is not None:
         yield "placed on its CPUs", lambda: os.sched_setaffinity(0, request["cpus"])
     for file in request["cgroups"]:
         yield f"put into {os.path.dirname(file)}", lambda file=file: _write_text(file, "0")
+    if request["account"] is not None:
+        yield "run as another user", lambda: _become(*request["account"])
+
+
+def _become(user: int, group: int) -> None:
+    os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
 
 
 def _write_text(path: str, text: str) -> None:

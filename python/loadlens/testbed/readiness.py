@@ -1,4 +1,4 @@
-"""Is a service ready? It is when it answers with exactly the status that was asked for, and not before."""
+"""Is a service ready? It is when it answers exactly as was asked for, and not before."""
 
 from __future__ import annotations
 
@@ -7,13 +7,79 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from loadlens.model.topology import Ready
 from loadlens.testbed.ports import HOST
 
-_ATTEMPT_WITHIN_S = 2.0
+ATTEMPT_WITHIN_S = 2.0
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.25
+
+
+class Question(Protocol):
+    """What a service is asked to find out whether it is ready."""
+
+    @property
+    def wanted(self) -> str:
+        """What is waited for, in words."""
+
+    @property
+    def requests(self) -> int:
+        """HTTP requests sent so far: they stand in the accounting of the trial."""
+
+    def ask(self) -> str | None:
+        """Ask once: none when it is ready, else what was seen, in words.
+
+        Raises:
+            OSError: Nobody listens, or the connection broke.
+        """
+
+
+class HttpStatus:
+    """GET `path` answers exactly `status`."""
+
+    def __init__(self, port: int, ready: Ready) -> None:
+        self._port, self._ready = port, ready
+        self.requests = 0
+
+    @property
+    def wanted(self) -> str:
+        """What is waited for, in words."""
+        return f"status {self._ready.status} from GET http://{HOST}:{self._port}{self._ready.path}"
+
+    def ask(self) -> str | None:
+        """Ask once."""
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=ATTEMPT_WITHIN_S)
+        try:
+            connection.connect()
+            self.requests += 1
+            connection.request("GET", self._ready.path, headers={"Connection": "close", "Accept": "*/*"})
+            status = connection.getresponse().status
+        except http.client.HTTPException as error:
+            return f"an answer that is not HTTP ({type(error).__name__})"
+        finally:
+            connection.close()
+        return None if status == self._ready.status else f"status {status}"
+
+
+class Listener:
+    """The port has a listener: all there is to see of a service whose study says nothing."""
+
+    requests = 0
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    @property
+    def wanted(self) -> str:
+        """What is waited for, in words."""
+        return f"a listener on {HOST}:{self._port}"
+
+    def ask(self) -> str | None:
+        """Connect once."""
+        socket.create_connection((HOST, self._port), timeout=ATTEMPT_WITHIN_S).close()
+        return None
 
 
 @dataclass(slots=True)
@@ -21,45 +87,19 @@ class Watch:
     """One replica on its way to being ready."""
 
     name: str
-    port: int
-    ready: Ready
-    connect_only: bool = False  # no `ready:` in the study: a listening port is all there is to see
-    requests: int = 0  # sent so far: they stand in the accounting of the trial
+    question: Question
+    within_s: float
     last_seen: str = "nothing was tried"
     after_s: float | None = field(default=None)  # none: not ready yet
 
-    @property
-    def wanted(self) -> str:
-        """What is waited for, in words."""
-        if self.connect_only:
-            return f"a listener on {HOST}:{self.port}"
-        return f"status {self.ready.status} from GET http://{HOST}:{self.port}{self.ready.path}"
-
     def attempt(self) -> bool:
         """Ask once; keeps what was seen."""
-        if self.connect_only:
-            return self._connect()
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=_ATTEMPT_WITHIN_S)
         try:
-            connection.connect()
-            self.requests += 1
-            connection.request("GET", self.ready.path, headers={"Connection": "close", "Accept": "*/*"})
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            self.last_seen = f"last: {_words(error)}"
-            return False
-        finally:
-            connection.close()
-        self.last_seen = f"last: status {status}"
-        return status == self.ready.status
-
-    def _connect(self) -> bool:
-        try:
-            socket.create_connection((HOST, self.port), timeout=_ATTEMPT_WITHIN_S).close()
+            seen = self.question.ask()
         except OSError as error:
-            self.last_seen = f"last: {_words(error)}"
-            return False
-        return True
+            seen = _words(error)
+        self.last_seen = f"last: {seen}"
+        return seen is None
 
 
 def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | None:
@@ -80,15 +120,13 @@ def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | 
         if not waiting:
             return None
         for watch in waiting:
-            if time.monotonic() - began > watch.ready.within_s:
+            if time.monotonic() - began > watch.within_s:
                 return watch
         time.sleep(pause)
         pause = min(_LONGEST_PAUSE_S, pause * 1.5)
 
 
-def _words(error: Exception) -> str:
+def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
-        return f"no answer within {_ATTEMPT_WITHIN_S:g} s"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return f"an answer that is not HTTP ({type(error).__name__})"
+        return f"no answer within {ATTEMPT_WITHIN_S:g} s"
+    return error.strerror.lower() if error.strerror else str(error) or type(error).__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
+import pwd
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from loadlens.model.topology import Scalar, Service
 from loadlens.testbed.build import Environment, Prepared
 from loadlens.testbed.keeper import Command
 from loadlens.testbed.names import Names
+from loadlens.testbed.pieces import PIECES, Layout, Piece, Site
 from loadlens.testbed.ports import HOST, Ports
 
 _INTERNAL = ("LOADLENS_RUN", "LOADLENS_SERVICE", "LOADLENS_KEEPER")  # of a lab that this lab runs in
@@ -28,6 +29,8 @@ class Replica:
     ports: Mapping[str, int]
     names: Names
     command: Command
+    folder: Path  # its own, below the scratch
+    layout: Layout
 
     @property
     def name(self) -> str:
@@ -71,69 +74,92 @@ def lay_out(
         service.name: tuple({port: ports.take() for port in service.ports} for _ in range(service.replicas))
         for service in services
     }
+    uses = {service.name: service.use for service in services}
     shared: dict[str, Scalar] = {**around.values, "host": HOST, "scratch": str(around.scratch)}
     for name, replicas in taken.items():
         for number, by_name in enumerate(replicas, 1):
             prefixes = (name, f"{name}.{number}") if number == 1 else (f"{name}.{number}",)
             for prefix in prefixes:
-                shared |= _addresses(prefix, by_name)
+                shared |= _addresses(prefix, by_name, PIECES[uses[name]])
     names = Names(shared)
     secrets: list[str] = []
     laid: dict[str, tuple[Replica, ...]] = {}
     for service in services:
         made: list[Replica] = []
-        for number, by_name in enumerate(taken[service.name], 1):
-            replica, hidden = _replica(service, number, by_name, names, around)
+        for number in range(1, service.replicas + 1):
+            replica, hidden = _replica(service, number, names, around, taken)
             made.append(replica)
             secrets.extend(hidden)
         laid[service.name] = tuple(made)
     return laid, tuple(dict.fromkeys(secrets))
 
 
-def _addresses(prefix: str, ports: Mapping[str, int]) -> dict[str, Scalar]:
+def _addresses(prefix: str, ports: Mapping[str, int], piece: Piece) -> dict[str, Scalar]:
     """The names under which the others find a replica."""
     addresses: dict[str, Scalar] = {f"{prefix}.host": HOST}
     for index, (name, port) in enumerate(ports.items()):
         addresses[f"{prefix}.port.{name}"] = port
         if index == 0:
             addresses[f"{prefix}.port"] = port
-            addresses[f"{prefix}.url"] = f"http://{HOST}:{port}"
+            addresses[f"{prefix}.url"] = piece.url(HOST, port)
     return addresses
 
 
 def _replica(
-    service: Service, number: int, ports: Mapping[str, int], names: Names, around: Surroundings
+    service: Service,
+    number: int,
+    names: Names,
+    around: Surroundings,
+    taken: Mapping[str, tuple[Mapping[str, int], ...]],
 ) -> tuple[Replica, tuple[str, ...]]:
+    ports = taken[service.name][number - 1]
     own: dict[str, Scalar] = {"replica": number}
     for index, (name, port) in enumerate(ports.items()):
         own[f"port.{name}"] = port
         if index == 0:
             own["port"] = port
     names = names.with_values(own)
-    where = f"services.{service.name}"
     environment, secrets = _environment(
-        service, names, around.prepared.environment(service.name), where=where
+        service, names, around.prepared.environment(service.name), where=f"services.{service.name}"
     )
-    log = f"{service.name}.log" if service.replicas == 1 else f"{service.name}.{number}.log"
+    title = service.name if service.replicas == 1 else f"{service.name}.{number}"
+    site = Site(
+        service=service,
+        number=number,
+        home=around.prepared.folder(service.name),
+        folder=around.scratch / title,
+        ports=ports,
+        names=names,
+        environment=environment,
+        others=taken,
+    )
+    layout = PIECES[service.use].lay_out(site)
     command = Command(
-        argv=arguments(service.start, names, where=f"{where}.start"),
-        env=environment,
-        cwd=around.prepared.folder(service.name),
-        log=around.logs / log,
-        stop_signal=stop_signal(service),
+        argv=layout.argv,
+        env=environment | dict(layout.environment),
+        cwd=layout.cwd,
+        log=around.logs / f"{title}.log",
+        stop_signal=_stop_signal(service, layout),
+        account=_account() if layout.is_unprivileged else None,
     )
-    return Replica(service, number, dict(ports), names, command), secrets
+    return Replica(service, number, dict(ports), names, command, site.folder, layout), secrets
 
 
-def arguments(text: str, names: Names, *, where: str) -> tuple[str, ...]:
-    """A command line as arguments; names are filled after splitting, so a path with a space stays one."""
+def _account() -> tuple[int, int] | None:
+    """Whom a part runs as that needs no privileges: `nobody`, when we are root.
+
+    Raises:
+        TestbedError: There is no such user.
+    """
+    if os.geteuid() != 0:
+        return None
     try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise TestbedError(f"cannot split {text!r}: {str(error).lower()}", where=where) from None
-    if not words:
-        raise TestbedError("the command is empty", where=where)
-    return tuple(names.fill(word, where=where) for word in words)
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        raise TestbedError(
+            "there is no user `nobody` to run a part as", hint="run as another user than root"
+        ) from None
+    return entry.pw_uid, entry.pw_gid
 
 
 def _environment(
@@ -156,9 +182,9 @@ def _environment(
     return environment, tuple(secrets)
 
 
-def stop_signal(service: Service) -> signal.Signals:
+def _stop_signal(service: Service, layout: Layout) -> signal.Signals:
     """The signal that asks the service to end."""
-    name = service.stop.signal.upper().removeprefix("SIG")
+    name = (service.stop.signal or layout.stop_signal or "TERM").upper().removeprefix("SIG")
     try:
         return signal.Signals[f"SIG{name}"]
     except KeyError:

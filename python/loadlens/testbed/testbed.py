@@ -7,6 +7,7 @@ It reads from top to bottom as the life of a trial: start, check, reset, stop. H
 from __future__ import annotations
 
 import graphlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,10 +22,11 @@ from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Se
 from loadlens.model.workload import Target
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.build import Prepared
+from loadlens.testbed.commands import arguments
 from loadlens.testbed.keeper import Command, Keeper, Leftover, ending
 from loadlens.testbed.placement import Place, Placement
-from loadlens.testbed.readiness import Watch, await_ready
-from loadlens.testbed.replicas import Replica, Surroundings, arguments, lay_out
+from loadlens.testbed.readiness import HttpStatus, Listener, Question, Watch, await_ready
+from loadlens.testbed.replicas import Replica, Surroundings, lay_out
 from loadlens.testbed.resetting import remove_files
 
 COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
@@ -55,6 +57,15 @@ class ServerTimesFile:
     service: str
     path: Path
     keys: ServerTimes
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLogFile:
+    """A file in which a balancer writes down each request, one JSON object a line."""
+
+    service: str
+    path: Path
+    backends: Mapping[str, str]  # address -> replica
 
 
 class _PortTaken(Exception):
@@ -143,6 +154,7 @@ class Testbed:
             for name in wave:
                 self._set_up(self._services[name])
                 for replica in self._replicas[name]:
+                    self._furnish(replica)
                     self._spawn(replica)
             self._await_ready([replica for name in wave for replica in self._replicas[name]])
 
@@ -157,6 +169,36 @@ class Testbed:
         command = replace(first.command, argv=argv, log=self._around.logs / f"{name}.log")
         self._running.run(name, command, within_s=COMMAND_WITHIN_S)
         self._tell({"event": "service_set_up", "service": service.name, "seconds": time.monotonic() - began})
+
+    def _furnish(self, replica: Replica) -> None:
+        """Write what the replica finds at its start, and run what comes before it."""
+        layout, account = replica.layout, replica.command.account
+        if layout.copies or layout.files or layout.first:
+            replica.folder.mkdir(parents=True)
+        for to, source in layout.copies.items():
+            shutil.copytree(source, to, symlinks=True)
+        for path, text in layout.files.items():
+            path.write_text(text)
+        if account is not None:
+            self._open_to(replica.folder, account)
+        for number, argv in enumerate(layout.first, 1):
+            name = f"{replica.name}.first.{number}"
+            command = replace(replica.command, argv=argv, log=self._around.logs / f"{name}.log")
+            self._running.run(name, command, within_s=COMMAND_WITHIN_S)
+        for words in layout.caveats:
+            self._tell({"event": "caveat", "service": replica.service.name, "words": words})
+
+    def _open_to(self, folder: Path, account: tuple[int, int]) -> None:
+        """Give a folder to another user; the scratch around it lets that user through, and shows nothing."""
+        self._around.scratch.chmod(0o711)
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, *account, follow_symlinks=False)
+        for parent in folder.parents:
+            if parent.stat().st_mode & 0o001 == 0:
+                raise TestbedError(
+                    f"{parent} is closed to the user that {folder.name} runs as",
+                    hint="run as another user than root, or set TMPDIR to a folder that all may enter",
+                )
 
     def _spawn(self, replica: Replica) -> None:
         for port in replica.ports.values():
@@ -185,25 +227,26 @@ class Testbed:
     def _await_ready(self, replicas: list[Replica]) -> None:
         watches = {}
         for replica in replicas:
-            ready = replica.service.ready
-            if ready is not None:
-                watches[replica.name] = Watch(replica.name, replica.port(ready.port), ready)
-            elif replica.ports and _speaks_of_ports(replica.service):
-                watches[replica.name] = Watch(replica.name, replica.port(None), Ready("/"), connect_only=True)
+            question = _question(replica)
+            if question is not None:
+                ready = replica.service.ready or Ready("/")
+                watches[replica.name] = Watch(replica.name, question, ready.within_s)
         late = await_ready(tuple(watches.values()), lambda: self._check_all_run(before_ready=True))
         for replica in replicas:
             watch = watches.get(replica.name)
             if watch is None:
                 continue
             service = replica.service.name
-            self._readiness_requests[service] = self._readiness_requests.get(service, 0) + watch.requests
+            self._readiness_requests[service] = (
+                self._readiness_requests.get(service, 0) + watch.question.requests
+            )
             if watch is late:
                 raise self._running.failure(
                     replica.name,
-                    f"{replica.name} was not ready within {watch.ready.within_s:g} s: "
-                    f"wanted {watch.wanted}, {watch.last_seen}",
+                    f"{replica.name} was not ready within {watch.within_s:g} s: "
+                    f"wanted {watch.question.wanted}, {watch.last_seen}",
                     replica.command.log,
-                    hint=f"give it longer: ready: {{within: {2 * watch.ready.within_s:g}s}}",
+                    hint=f"give it longer: ready: {{within: {2 * watch.within_s:g}s}}",
                 )
             if late is None:
                 self._tell(
@@ -212,7 +255,7 @@ class Testbed:
                         "service": service,
                         "replica": replica.number,
                         "seconds": watch.after_s,
-                        "requests": watch.requests,
+                        "requests": watch.question.requests,
                     }
                 )
 
@@ -304,6 +347,22 @@ class Testbed:
             path = replica.command.cwd / replica.names.fill(keys.file, where=where)
             files.setdefault(path, ServerTimesFile(replica.service.name, path, keys))
         return tuple(files.values())
+
+    def access_logs(self) -> tuple[AccessLogFile, ...]:
+        """What the balancers write down, and who their backends are."""
+        return tuple(
+            AccessLogFile(
+                replica.service.name,
+                replica.layout.access_log,
+                {
+                    f"{tcp.HOST}:{backend.port(None)}": backend.name
+                    for name in replica.service.over
+                    for backend in self._replicas[name]
+                },
+            )
+            for replica in self._all_replicas()
+            if replica.layout.access_log is not None
+        )
 
     # --- data -------------------------------------------------------------------------------------
 
@@ -423,14 +482,15 @@ def _start_order(services: Mapping[str, Service]) -> tuple[tuple[str, ...], ...]
     """Waves of services: each comes after those it names, otherwise in the order of the study."""
     graph: dict[str, tuple[str, ...]] = {}
     for service in services.values():
-        for name in service.after:
+        after = (*service.after, *service.over)
+        for name in after:
             if name not in services:
                 raise TestbedError(
                     f"service {service.name} comes after {name}, which is not there",
                     where=f"services.{service.name}.after",
                     hint=f"known: {', '.join(services)}",
                 )
-        graph[service.name] = service.after
+        graph[service.name] = after
     sorter = graphlib.TopologicalSorter(graph)
     try:
         sorter.prepare()
@@ -454,6 +514,18 @@ def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
         time.sleep(pause)
         pause = min(0.05, pause * 1.5)
     return True
+
+
+def _question(replica: Replica) -> Question | None:
+    """What tells that a replica is ready; none: nothing does, it is taken as ready at once."""
+    ready = replica.service.ready
+    if ready is not None:
+        return HttpStatus(replica.port(ready.port), ready)
+    if replica.layout.ready is not None:
+        return replica.layout.ready
+    if replica.ports and (replica.service.use != "process" or _speaks_of_ports(replica.service)):
+        return Listener(replica.port(None))
+    return None
 
 
 def _speaks_of_ports(service: Service) -> bool:

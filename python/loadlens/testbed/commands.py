@@ -1,0 +1,19 @@
+"""Commands of a study file as arguments."""
+
+from __future__ import annotations
+
+import shlex
+
+from loadlens.errors import TestbedError
+from loadlens.testbed.names import Names
+
+
+def arguments(text: str, names: Names, *, where: str) -> tuple[str, ...]:
+    """A command line as arguments; names are filled after splitting, so a path with a space stays one."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise TestbedError(f"cannot split {text!r}: {str(error).lower()}", where=where) from None
+    if not words:
+        raise TestbedError("the command is empty", where=where)
+    return tuple(names.fill(word, where=where) for word in words)

@@ -1,0 +1,245 @@
+"""The parts of a testbed that are not processes of the study: each with the real program."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Entry, Service
+from loadlens.testbed import Testbed, prepare, programs
+from tests.end_to_end.testbed_cases import bed_of, carriers, odd
+
+pytestmark = pytest.mark.end_to_end
+
+
+@pytest.fixture
+def marker() -> str:
+    return f"test-{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that another user may enter: pytest's own is closed to all but us."""
+    with tempfile.TemporaryDirectory(prefix="loadlens-test-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@pytest.fixture
+def caveats() -> list[object]:
+    return []
+
+
+def bed_with(caveats: list[object], *services: Service, folder: Path, marker: str) -> Testbed:
+    def listen(event: object) -> None:
+        if isinstance(event, dict) and event["event"] == "caveat":
+            caveats.append(event["words"])
+
+    return bed_of(*services, folder=folder, marker=marker, on_event=listen)
+
+
+def psql(bed: Testbed, sql: str) -> str:
+    port = bed.ports["db"][0]["sql"]
+    server = Path(next(p.command[0] for p in bed.processes() if p.service == "db"))
+    done = subprocess.run(
+        [
+            server.with_name("psql"),
+            "-X",
+            "-A",
+            "-t",
+            "-c",
+            sql,
+            f"postgresql://lab@127.0.0.1:{port}/postgres",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+# --- postgres -------------------------------------------------------------------------------------------
+
+
+def test_postgres_is_empty_private_and_set_as_the_study_says(
+    folder: Path, marker: str, caveats: list[object]
+) -> None:
+    database = Service(
+        "db", use="postgres", ports=("sql",), settings=(("max_connections", "17"), ("fsync", "off"))
+    )
+
+    with bed_with(caveats, database, folder=folder, marker=marker) as bed:
+        bed.start()
+        tables = psql(bed, "select count(*) from pg_stat_user_tables")
+        settings = psql(bed, "select current_setting('max_connections'), current_setting('fsync')")
+        listens = psql(bed, "select current_setting('listen_addresses')")
+        owner = Path(f"/proc/{bed.processes()[0].pid}").stat().st_uid
+        leaks = bed.stop()
+
+    assert (tables, settings, listens) == ("0", "17|off", "127.0.0.1")
+    assert owner != 0
+    assert caveats == [
+        "db runs with fsync off: a commit does not wait for the disk, so writes are faster than in production"
+    ]
+    assert leaks == ()
+    assert carriers(marker) == []
+    assert not (folder / "scratch").exists()
+
+
+def test_a_service_finds_its_database_by_url(folder: Path, marker: str) -> None:
+    database = Service("db", use="postgres", ports=("sql",))
+    api = odd(manners="say=$db.url", after=("db",))
+
+    with bed_of(database, api, folder=folder, marker=marker) as bed:
+        bed.start()
+        port = bed.ports["db"][0]["sql"]
+        said = (folder / "logs" / "api.log").read_text().strip()
+
+    assert said == f"postgresql://lab@127.0.0.1:{port}/postgres"
+
+
+def test_postgres_says_in_its_own_words_why_it_does_not_start(folder: Path, marker: str) -> None:
+    database = Service("db", use="postgres", ports=("sql",), settings=(("shared_bufers", "1MB"),))
+
+    with pytest.raises(TestbedError, match="db ended before it was ready") as raised:
+        bed_of(database, folder=folder, marker=marker).start()
+
+    assert "unrecognized configuration parameter" in raised.value.message
+    assert "shared_bufers" in raised.value.message
+    assert carriers(marker) == []
+
+
+@pytest.mark.slow
+def test_a_wheel_brings_postgres_where_the_system_has_none(
+    folder: Path, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "find", lambda program, path=None: None)
+
+    with bed_of(Service("db", use="postgres", ports=("sql",)), folder=folder, marker=marker) as bed:
+        bed.start()
+        command = bed.processes()[0].command[0]
+        version = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=20).stdout
+
+    assert version.startswith("postgres (PostgreSQL) 18.")
+
+
+# --- nginx ----------------------------------------------------------------------------------------------
+
+
+def answers(bed: Testbed, count: int) -> collections.Counter[str]:
+    """Which backend answered how often."""
+    target = bed.target(Entry("lb"))
+    seen: collections.Counter[str] = collections.Counter()
+    for _ in range(count):
+        with urllib.request.urlopen(f"http://{target.authority}/", timeout=5) as response:
+            seen[response.headers["X-Port"]] += 1
+    return seen
+
+
+def test_nginx_gives_each_replica_its_turn_and_writes_down_who_answered(folder: Path, marker: str) -> None:
+    balancer = Service("lb", use="nginx", over=("api",))
+
+    with bed_of(balancer, odd(replicas=3), folder=folder, marker=marker) as bed:
+        bed.start()
+        seen = answers(bed, 30)
+        ports = sorted(str(ports["http"]) for ports in bed.ports["api"])
+        (log,) = bed.access_logs()
+        owner = Path(f"/proc/{next(p.pid for p in bed.processes() if p.service == 'lb')}").stat().st_uid
+        time.sleep(1.5)  # the log is written once a second
+        lines = [json.loads(line) for line in log.path.read_text().splitlines()]
+
+    assert sorted(seen) == ports
+    assert set(seen.values()) == {10}
+    assert owner != 0 or os.geteuid() != 0
+    by_backend = collections.Counter(line["backend"] for line in lines if line["path"] == "/")
+    assert by_backend == {f"127.0.0.1:{port}": 10 for port in ports}
+    assert all(float(line["backend_s"]) <= float(line["seconds"]) + 0.002 for line in lines)
+    assert carriers(marker) == []
+
+
+def test_a_failed_backend_is_seen_by_the_client_and_not_hidden_by_a_second_try(
+    folder: Path, marker: str
+) -> None:
+    balancer = Service("lb", use="nginx", over=("api",))
+
+    with bed_of(balancer, odd(replicas=2), folder=folder, marker=marker) as bed:
+        bed.start()
+        victim = next(p for p in bed.processes() if p.service == "api")
+        os.kill(victim.pid, signal.SIGKILL)
+        target = bed.target(Entry("lb"))
+        statuses: collections.Counter[int] = collections.Counter()
+        for _ in range(20):
+            try:
+                with urllib.request.urlopen(f"http://{target.authority}/", timeout=5) as response:
+                    statuses[response.status] += 1
+            except urllib.error.HTTPError as error:
+                statuses[error.code] += 1
+
+    assert statuses == {200: 10, 502: 10}
+
+
+def test_a_policy_reaches_the_configuration(folder: Path, marker: str) -> None:
+    balancer = Service(
+        "lb", use="nginx", over=("api",), policy="least-connections", settings=(("keepalive", "0"),)
+    )
+
+    with bed_of(balancer, odd(replicas=2), folder=folder, marker=marker) as bed:
+        bed.start()
+        assert sum(answers(bed, 6).values()) == 6
+        text = (folder / "scratch" / "lb" / "nginx.conf").read_text()
+
+    assert "least_conn;" in text
+    assert "proxy_http_version" not in text
+
+
+@pytest.mark.slow
+def test_a_wheel_brings_nginx_where_the_system_has_none(
+    folder: Path, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "find", lambda program, path=None: None)
+
+    with bed_of(
+        Service("lb", use="nginx", over=("api",)), odd(replicas=2), folder=folder, marker=marker
+    ) as bed:
+        bed.start()
+        assert sum(answers(bed, 4).values()) == 4
+
+
+# --- what is missing ------------------------------------------------------------------------------------
+
+
+def test_missing_programs_are_named_all_at_once_with_the_command_that_installs_them(folder: Path) -> None:
+    services = (
+        odd(start="no-such-server --port $port"),
+        replace(odd("web"), needs=("elixir", "no-such-tool")),
+        replace(odd("job"), needs=("elixir",)),
+    )
+    if shutil.which("elixir"):
+        pytest.skip("elixir is here")
+
+    with pytest.raises(TestbedError) as raised:
+        prepare(services, cache=folder / "cache", folder=folder)
+
+    assert raised.value.message == (
+        "this machine lacks no-such-server (for api), elixir (for web, job), no-such-tool (for web)"
+    )
+    assert raised.value.hint == (
+        "apt-get install elixir; put no-such-server, no-such-tool on the PATH, or mend the spelling"
+    )
+    assert not (folder / "cache").exists()
