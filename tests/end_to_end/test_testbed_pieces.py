@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import TestbedError
-from loadlens.model.topology import Entry, Service
+from loadlens.model.topology import Entry, Reset, Service
 from loadlens.testbed import Testbed, prepare, programs
 from tests.end_to_end.testbed_cases import bed_of, carriers, odd
 
@@ -243,3 +243,33 @@ def test_missing_programs_are_named_all_at_once_with_the_command_that_installs_t
         "apt-get install elixir; put no-such-server, no-such-tool on the PATH, or mend the spelling"
     )
     assert not (folder / "cache").exists()
+
+
+# --- data -----------------------------------------------------------------------------------------------
+
+
+def test_a_reset_by_sql_puts_the_data_back_and_sees_that_it_did(folder: Path, marker: str) -> None:
+    services = (odd(), Service("db", use="postgres", ports=("sql",)))
+    put_back = Reset(before="trial", sql="truncate t", verify_sql="select count(*) = 0 from t")
+
+    with bed_of(*services, folder=folder, marker=marker) as bed:
+        bed.start()
+        psql(bed, "create table t (n int); insert into t values (1), (2)")
+        bed.reset(put_back)
+        left = psql(bed, "select count(*) from t")
+        psql(bed, "insert into t values (3)")
+        with pytest.raises(TestbedError, match="the data are not as they should be") as untrue:
+            bed.reset(replace(put_back, sql=None))
+        with pytest.raises(TestbedError, match=r"db\.reset\.sql failed") as wrong:
+            bed.reset(replace(put_back, sql="truncate nothing"))
+
+    assert left == "0"
+    assert "answered 'f'" in untrue.value.message
+    assert 'relation "nothing" does not exist' in wrong.value.message
+
+
+def test_a_reset_by_sql_without_a_database_is_refused(folder: Path, marker: str) -> None:
+    with bed_of(odd(), folder=folder, marker=marker) as bed:
+        bed.start()
+        with pytest.raises(TestbedError, match="the reset needs a database for its SQL, got none"):
+            bed.reset(Reset(before="trial", sql="truncate t"))

@@ -212,12 +212,9 @@ def test_a_fault_in_a_merged_part_is_shown_once_where_it_stands(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("key", "supported"),
     [
-        ("variants: {a: {dir: x}}", "build, setup, start"),
-        ("calibrate: {run: x, gives: Y}", "build, setup, start"),
-        ("limits: {cpu: 1}", "build, setup, start"),
-        ("faults: {delay: 1s}", "build, setup, start"),
-        ("runtime: jvm", "build, setup, start"),
-        ("over: [x]", "build, setup, start"),
+        ("calibrate: {run: x, gives: Y}", "use, variants, needs, build"),
+        ("faults: {delay: 1s}", "use, variants, needs, build"),
+        ("runtime: jvm", "use, variants, needs, build"),
     ],
 )
 def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, supported: str) -> None:
@@ -232,8 +229,8 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
     ("text", "message", "key"),
     [
         (
-            with_service("use: postgres"),
-            "postgres is not supported yet; supported: process",
+            with_service("use: haproxy"),
+            "haproxy is not supported yet; supported: process, postgres, nginx",
             "services.web.use",
         ),
         (
@@ -257,7 +254,6 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "scenarios.look[0].check.regex",
         ),
         (SMALL + "report: {promql: {}}\n", "promql is not supported yet", "report.promql"),
-        (SMALL + "reset: {sql: x}\n", "sql is not supported yet", "reset.sql"),
         (SMALL + "feeds: {}\n", "feeds is not supported yet", "feeds"),
     ],
 )

@@ -25,6 +25,15 @@ def check(
             "repeated. Example: --set users=5 --set workers=1",
         ),
     ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="SERVICE=NAME",
+            help="Run a service in this of its variants; may be repeated. Default: the first whose needs the "
+            "machine meets. Example: --variant api=cowboy",
+        ),
+    ] = None,
     cores: Annotated[
         int | None,
         typer.Option(
@@ -37,17 +46,13 @@ def check(
 
     Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
     """
-    from loadlens import define, design, engine, lint
+    from loadlens import design, lint
+    from loadlens.cli.run import planned_study
     from loadlens.render.terminal.check import study_lines
     from loadlens.render.terminal.printing import print_lines
 
     machine = cores or len(os.sched_getaffinity(0))
-    planned = design.plan(
-        define.read(study),
-        overrides=dict(design.parse_override(text) for text in overrides or ()),
-        quick=quick,
-        check_template=engine.check_template,
-    )
+    planned = planned_study(study, quick=quick, settings=overrides or [], variants=variants)
     lines, headings = study_lines(
         planned,
         design.order(planned),

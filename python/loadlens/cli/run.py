@@ -43,6 +43,15 @@ def run(
             help="Give a param another value; may be repeated. Example: --set hash=threads",
         ),
     ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="SERVICE=NAME",
+            help="Run a service in this of its variants; may be repeated. Default: the first whose needs the "
+            "machine meets. Example: --variant api=cowboy",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR. Default: runs/STUDY-xxxx."),
@@ -58,7 +67,7 @@ def run(
     from loadlens.render.terminal import print_report
     from loadlens.run.interrupts import Stopped
 
-    planned = planned_study(study, quick=quick, settings=settings or [])
+    planned = planned_study(study, quick=quick, settings=settings or [], variants=variants)
     record = _record_folder(planned, out, resume=resume)
     if not quiet:
         _warn(planned)
@@ -66,24 +75,39 @@ def run(
         path = _run(planned, record, resume=resume, quiet=quiet)
     except Stopped as stopped:
         if store.is_record(record):
-            sys.stderr.write(
-                f"loadlens: stopped; go on with: {_resume_command(study, record, quick, settings)}\n"
-            )
+            command = _resume_command(study, record, quick, settings, variants)
+            sys.stderr.write(f"loadlens: stopped; go on with: {command}\n")
         sys.exit(int(stopped.code))
     report, files = write_report(path)
     print_report(report, files=files)
     sys.exit(int(_exit_code(path, report)))
 
 
-def planned_study(file: Path, *, quick: bool, settings: list[str]) -> Study:
+def planned_study(
+    file: Path, *, quick: bool, settings: list[str], variants: list[str] | None = None
+) -> Study:
     """The study of a file or folder, as planned with these settings."""
+    import shutil
+
     from loadlens import define, design, engine
 
     path = file / STUDY_FILE if file.is_dir() else file
     overrides = dict(design.parse_override(text) for text in settings)
     return design.plan(
-        define.read(path), overrides=overrides, quick=quick, check_template=engine.check_template
+        define.read(path),
+        overrides=overrides,
+        quick=quick,
+        check_template=engine.check_template,
+        variants=dict(_variant(text) for text in variants or []),
+        has_program=lambda program: shutil.which(program) is not None,
     )
+
+
+def _variant(text: str) -> tuple[str, str]:
+    service, equals, variant = text.partition("=")
+    if not equals or not service or not variant:
+        raise UsageError(f"not a variant: {text!r}", where="--variant", hint="--variant SERVICE=NAME")
+    return service, variant
 
 
 def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
@@ -124,11 +148,14 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
         return run_study(study, record, resume=resume, progress=view)
 
 
-def _resume_command(study: Path, record: Path, quick: bool, settings: list[str] | None) -> str:
+def _resume_command(
+    study: Path, record: Path, quick: bool, settings: list[str] | None, variants: list[str] | None
+) -> str:
     import shlex
 
     parts = ["loadlens", "run", str(study), *(["--quick"] if quick else [])]
     parts += [part for text in settings or [] for part in ("--set", text)]
+    parts += [part for text in variants or [] for part in ("--variant", text)]
     return shlex.join([*parts, "--resume", "--out", str(record)])
 
 

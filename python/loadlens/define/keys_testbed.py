@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from loadlens.define.shape import At, Block, Form, Key, Many, Named
+from loadlens.define.shape import PLAIN, At, Block, Form, Key, Many, Named
 from loadlens.define.values import (
     COMMAND,
     CORES,
@@ -17,6 +17,7 @@ from loadlens.define.values import (
     SIZE,
     STATUS,
     TESTBED_TEXT,
+    TEXT,
     choices,
     counts,
 )
@@ -32,9 +33,10 @@ from loadlens.model.definition import (
     StopPart,
     TimesKeys,
 )
+from loadlens.model.topology import BALANCER_SETTINGS, BALANCING_POLICIES
 
 SIGNALS: Final = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2")
-_OTHER_USES: Final = ("postgres", "nginx", "haproxy", "fault-proxy", "prometheus", "compose")
+_OTHER_USES: Final = ("haproxy", "fault-proxy", "prometheus", "compose")
 
 
 def _one_build(node: Tree, at: At) -> None:
@@ -43,7 +45,7 @@ def _one_build(node: Tree, at: At) -> None:
 
 
 def _reset_does_something(node: Tree, at: At) -> None:
-    if not {"run", "files", "verify", "sql"} & set(node.items):
+    if not {"run", "files", "verify", "sql", "verify_sql"} & set(node.items):
         at.fault(node.line, "a reset that does nothing", "run: a command, or files: [what to remove]")
 
 
@@ -132,42 +134,62 @@ SCRAPE: Final = Block(
 )
 
 _ENVIRONMENT_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}"), "letters, digits and _")
+_SETTING_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}"), "letters, digits, _ and .")
 _LATER: Final = dict.fromkeys(
     (
-        "variants",
         "calibrate",
-        "over",
-        "policy",
-        "settings",
         "when",
         "faults",
         "runtime",
         "counts",
         "backend",
     ),
-    "build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, server_times, scrape",
+    "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
+    "policy, settings, server_times, scrape",
+)
+
+_SERVICE_KEYS: Final = {
+    "start": Key(COMMAND, "the command that runs the service in the foreground; not of other uses"),
+    "dir": Key(LINE, "folder of the service, seen from the study file", "the study's folder"),
+    "build": Key(BUILD, "how its environment is made"),
+    "setup": Key(COMMAND, "a command run to its end before each start"),
+    "env": Key(Named(TESTBED_TEXT, "variable", _ENVIRONMENT_NAME), "environment variables"),
+    "after": Key(Many(LINE, or_one=True), "services that are ready before this one starts"),
+    "replicas": Key(counts(1, 64), "how many run side by side; `$replica` counts them from 1", "1"),
+    "ports": Key(Many(LINE, at_least=1), "names of its ports: `$port.NAME`, the first is `$port`", "[http]"),
+    "ready": Key(READY, "when it counts as started"),
+    "stop": Key(STOP, "how it is ended"),
+    "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
+    "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
+    "scrape": Key(SCRAPE, "its metrics endpoint"),
+    "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
+}
+
+VARIANT: Final = Block(
+    "variant",
+    ServicePart,
+    _SERVICE_KEYS,
+    "One way to build and run a service; its keys replace the service's.",
 )
 
 SERVICE: Final = Block(
     "service",
     ServicePart,
     {
-        "start": Key(COMMAND, "the command that runs the service in the foreground", required=True),
-        "use": Key(choices("process", later=_OTHER_USES), "what kind of part it is", "process"),
-        "dir": Key(LINE, "folder of the service, seen from the study file", "the study's folder"),
-        "build": Key(BUILD, "how its environment is made"),
-        "setup": Key(COMMAND, "a command run to its end before each start"),
-        "env": Key(Named(TESTBED_TEXT, "variable", _ENVIRONMENT_NAME), "environment variables"),
-        "after": Key(Many(LINE, or_one=True), "services that are ready before this one starts"),
-        "replicas": Key(counts(1, 64), "how many run side by side; `$replica` counts them from 1", "1"),
-        "ports": Key(
-            Many(LINE, at_least=1), "names of its ports: `$port.NAME`, the first is `$port`", "[http]"
+        "use": Key(
+            choices("process", "postgres", "nginx", later=_OTHER_USES), "what kind of part it is", "process"
         ),
-        "ready": Key(READY, "when it counts as started"),
-        "stop": Key(STOP, "how it is ended"),
-        "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
-        "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
-        "scrape": Key(SCRAPE, "its metrics endpoint"),
+        **_SERVICE_KEYS,
+        "variants": Key(
+            Named(VARIANT, "variant", PLAIN),
+            "ways to run it; the first whose `needs` the machine has, or the one of `--variant`",
+        ),
+        "over": Key(Many(LINE, or_one=True), "nginx: the services whose replicas it stands before"),
+        "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
+        "settings": Key(
+            Named(TEXT, "setting", _SETTING_NAME),
+            "postgres: any of its parameters; nginx: " + ", ".join(BALANCER_SETTINGS["nginx"]),
+        ),
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,
@@ -179,11 +201,14 @@ RESET: Final = Block(
     {
         "before": Key(choices("trial", "block"), "when the data are put back", "trial"),
         "run": Key(COMMAND, "a command that puts them back"),
+        "sql": Key(TEXT, "statements for a service that is a database"),
         "files": Key(Many(TESTBED_TEXT, or_one=True), "files that are removed"),
         "verify": Key(COMMAND, "a command that ends with 0 when the data are as they should be"),
-        "service": Key(LINE, "whose folder and environment the commands run in", "the entry's"),
+        "verify_sql": Key(TEXT, "a query that answers true then: `select count(*) = 0 from items`"),
+        "service": Key(
+            LINE, "whose folder and environment all this runs in", "the first; with SQL the database"
+        ),
     },
     "How the data are put back before a trial; a failed reset invalidates the trial.",
-    refused={"sql": "run, files, verify"},
     check=_reset_does_something,
 )

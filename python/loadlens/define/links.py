@@ -83,7 +83,7 @@ def _check_services(definition: Definition, faults: Faults) -> None:
     for name, service in definition.services.items():
         ports = ports_of(service)
         _check_unique((service.ports or ()), "port", faults)
-        for later in service.after:
+        for later in (*service.after, *service.over):
             _check_reference(later, tuple(definition.services), "service", faults)
         for port in (part.port for part in (service.ready, service.scrape) if part is not None):
             _check_reference(port, ports, "port", faults)
@@ -114,7 +114,9 @@ def _check_port_names(later: Later[str], name: str, definition: Definition, faul
 def _check_cycle(definition: Definition, faults: Faults) -> None:
     """Services wait for each other in no circle."""
     after = {
-        name: [later.written for later in service.after if later.written in definition.services]
+        name: [
+            later.written for later in (*service.after, *service.over) if later.written in definition.services
+        ]
         for name, service in definition.services.items()
     }
     ready: set[str] = set()

@@ -280,7 +280,7 @@ def _cpus(value: Any) -> tuple[int, ...]:
             raise UnitError(f"{shown(part)} is no number of a CPU", example)
         found += range(int(span[1]), int(span[2] or span[1]) + 1)
     if not found or len(set(found)) != len(found):
-        raise UnitError(f"{shown(value)} names no CPU, or one of them twice", example)
+        raise UnitError("a set of CPUs names each once, and at least one", example)
     return tuple(sorted(found))
 
 

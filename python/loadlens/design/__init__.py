@@ -13,6 +13,7 @@ from loadlens.design.cases import TRIALS, cases_of
 from loadlens.design.load import CheckTemplate
 from loadlens.design.profile import parse_override
 from loadlens.design.trials import estimated_seconds, load_seconds, order
+from loadlens.design.variants import HasProgram, with_variants
 from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart
 from loadlens.model.study import Claim, Objective, Published, Study
 from loadlens.model.topology import Scalar
@@ -26,6 +27,8 @@ def plan(
     overrides: Mapping[str, Scalar] | None = None,
     quick: bool = False,
     check_template: CheckTemplate | None = None,
+    variants: Mapping[str, str] | None = None,
+    has_program: HasProgram = lambda _: True,
 ) -> Study:
     """The study with all its cases.
 
@@ -35,14 +38,17 @@ def plan(
         quick: Whether the quick profile is applied.
         check_template: What is wrong with a template, given the names that it may use
             (`engine.check_template`); none: templates are not checked.
+        variants: Service -> variant, from `--variant`.
+        has_program: Whether the machine has a program: the first variant whose needs it meets is taken.
 
     Raises:
         DefinitionErrors: Names without a value, values that do not fit, references that lead nowhere.
-        UsageError: An override that the study has no use for.
+        UsageError: An override or a variant that the study has no use for.
     """
     wanted = profile.quick(definition) if quick else definition
     wanted = profile.with_overrides(wanted, overrides or {})
     faults = Faults()
+    wanted = with_variants(wanted, variants or {}, has_program)
     cases = cases_of(wanted, faults, check_template)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)

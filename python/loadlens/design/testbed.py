@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from loadlens.design.fill import Filler
-from loadlens.model.definition import BuildPart, Definition, ResetPart, ServicePart
+from loadlens.model.definition import BuildPart, Definition, Later, ResetPart, ServicePart
 from loadlens.model.topology import (
+    BALANCER_SETTINGS,
     Build,
     Entry,
     Limits,
@@ -16,6 +18,7 @@ from loadlens.model.topology import (
     ServerTimes,
     Service,
     Stop,
+    Use,
 )
 
 _NS_PER_S = 1e9
@@ -27,6 +30,8 @@ def services(definition: Definition, fill: Filler) -> tuple[Service, ...]:
 
 
 def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service:
+    use: Use = fill.value(part.use, "process")
+    _check_fits(name, part, use, fill)
     directory = fill.optional(part.dir)
     ports = ("http",) if part.ports is None else tuple(fill.value(port, "http") for port in part.ports)
     home = Path(folder) / (directory or ".")
@@ -36,6 +41,7 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         name=name,
         start=fill.value(part.start, ""),
         dir=directory,
+        use=use,
         build=None if part.build is None else _build(part.build, home, fill),
         setup=fill.optional(part.setup),
         env=tuple((key, fill.value(value, "")) for key, value in part.env.items()),
@@ -47,7 +53,71 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         limits=_limits(part, fill),
         server_times=_server_times(part, fill),
         scrape=_scrape(part, fill),
+        over=tuple(fill.value(other, "") for other in part.over),
+        policy=fill.optional(part.policy),
+        settings=tuple((key, _setting(use, key, value, fill)) for key, value in part.settings.items()),
+        needs=tuple(fill.value(program, "") for program in part.needs),
+        variant=part.variant,
     )
+
+
+# Which keys mean something to which kinds of parts.
+_ONLY_OF = {
+    "start": ("process",),
+    "build": ("process",),
+    "env": ("process",),
+    "server_times": ("process",),
+    "over": ("nginx",),
+    "policy": ("nginx",),
+    "settings": ("postgres", "nginx"),
+}
+
+
+def _check_fits(name: str, part: ServicePart, use: Use, fill: Filler) -> None:
+    """A part of some kind has the keys that it needs and none that mean nothing to it."""
+    for key, uses in _ONLY_OF.items():
+        written = getattr(part, key)
+        if written and use not in uses:
+            kinds = " or ".join(uses)
+            fill.fault(
+                f"service {name}: {key} means nothing to use: {use}",
+                part.place,
+                f"remove it, or use: {kinds}",
+            )
+    if use == "process" and part.start is None:
+        fill.fault(f"service {name} without start", part.place, "start: the command that runs it")
+    if use in BALANCER_SETTINGS and not part.over:
+        fill.fault(f"service {name} stands before nothing", part.place, "over: the service that it balances")
+    if use != "process" and part.replicas is not None and fill.value(part.replicas, 1) != 1:
+        fill.fault(f"service {name}: there is one {use}", part.replicas.place, "remove replicas")
+
+
+_NGINX_VALUE = {
+    "workers": (r"[1-9][0-9]{0,2}|auto", "1, 2 or auto"),
+    "keepalive": (r"[0-9]{1,6}", "64, or 0 for a new connection for each request"),
+    "max_fails": (r"[0-9]{1,4}", "0, or the failures after which a backend is left out"),
+    "fail_timeout": (r"[0-9]{1,6}(ms|s|m)?", "10s"),
+    "next_upstream": (
+        r"off|(error|timeout|invalid_header|http_50[0234]|non_idempotent|\s){1,20}",
+        "off, or error timeout",
+    ),
+    "read_timeout": (r"[0-9]{1,6}(ms|s|m)?", "60s"),
+    "log": (r"on|off", "on or off"),
+}
+
+
+def _setting(use: Use, key: str, later: Later[str], fill: Filler) -> str:
+    """One setting; those of a balancer are known, those of a database are its own."""
+    value = fill.value(later, "")
+    if use not in BALANCER_SETTINGS:
+        return value
+    if key not in BALANCER_SETTINGS[use]:
+        fill.fault(f"{use} has no setting {key!r} here", later.place, ", ".join(BALANCER_SETTINGS[use]))
+        return value
+    pattern, example = _NGINX_VALUE[key]
+    if not re.fullmatch(pattern, value):
+        fill.fault(f"setting {key} cannot be {value!r}", later.place, example)
+    return value
 
 
 def _build(part: BuildPart, home: Path, fill: Filler) -> Build:
@@ -77,7 +147,7 @@ def _stop(part: ServicePart, fill: Filler) -> Stop:
     if part.stop is None:
         return Stop()
     within_ns = fill.value(part.stop.within, 10_000_000_000)
-    return Stop(fill.value(part.stop.signal, "TERM"), within_ns / _NS_PER_S)
+    return Stop(fill.optional(part.stop.signal), within_ns / _NS_PER_S)
 
 
 def _limits(part: ServicePart, fill: Filler) -> Limits:
@@ -140,7 +210,9 @@ def reset(part: ResetPart | None, fill: Filler) -> Reset | None:
     return Reset(
         before=fill.value(part.before, "trial"),
         run=fill.optional(part.run),
+        sql=fill.optional(part.sql),
         files=tuple(fill.value(file, "") for file in part.files),
         verify=fill.optional(part.verify),
+        verify_sql=fill.optional(part.verify_sql),
         service=fill.optional(part.service),
     )

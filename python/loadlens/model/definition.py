@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
-from loadlens.model.topology import Entry, Scalar
+from loadlens.model.topology import Entry, Scalar, Use
 from loadlens.model.workload import Connection, Think
 
 T_co = TypeVar("T_co", covariant=True)
@@ -144,9 +144,11 @@ class ScrapePart:
 
 @dataclass(frozen=True, slots=True)
 class ServicePart:
+    """A service as written, or one variant of it."""
+
     place: Place
-    start: Later[str]
-    use: Later[str] | None = None
+    start: Later[str] | None = None
+    use: Later[Use] | None = None
     build: BuildPart | None = None
     setup: Later[str] | None = None
     env: Mapping[str, Later[str]] = field(default_factory=dict)
@@ -159,6 +161,12 @@ class ServicePart:
     limits: LimitsPart | None = None
     server_times: ServerTimesPart | None = None
     scrape: ScrapePart | None = None
+    needs: tuple[Later[str], ...] = ()
+    variants: Mapping[str, ServicePart] = field(default_factory=dict)
+    variant: str | None = None  # the one that was taken
+    over: tuple[Later[str], ...] = ()
+    policy: Later[str] | None = None
+    settings: Mapping[str, Later[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +174,10 @@ class ResetPart:
     place: Place
     before: Later[Literal["trial", "block"]] | None = None
     run: Later[str] | None = None
+    sql: Later[str] | None = None
     files: tuple[Later[str], ...] = ()
     verify: Later[str] | None = None
+    verify_sql: Later[str] | None = None
     service: Later[str] | None = None
 
 

@@ -107,6 +107,7 @@ class Service:
     policy: str | None = None  # of a balancer; none: its first
     settings: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()  # programs that must be on the machine
+    variant: str | None = None  # which of several ways to run it was taken
 
     def setting(self, name: str) -> str:
         """How a balancer is set, as the study says or as it is otherwise."""
@@ -128,6 +129,8 @@ class Reset:
 
     before: Literal["trial", "block"]
     run: str | None = None
+    sql: str | None = None
     files: tuple[str, ...] = ()  # removed
     verify: str | None = None
+    verify_sql: str | None = None  # answers true when the data are as they should be
     service: str | None = None  # whose folder and environment the commands run in; none: the entry's

@@ -372,24 +372,57 @@ class Testbed:
         Raises:
             TestbedError: A step failed; the trial that would follow must not count.
         """
-        name = reset.service or next(iter(self._services), None)
-        if name is None or name not in self._replicas:
-            raise TestbedError(f"reset names a service that does not run: {name}", where="reset.service")
-        first = self._replicas[name][0]
+        first = self._reset_in(reset)
+        name = first.service.name
         removed = remove_files(
             reset.files,
             first.names,
             allowed=(self._around.scratch, first.command.cwd),
             base=first.command.cwd,
         )
-        for step, text in (("run", reset.run), ("verify", reset.verify)):
-            if text is None:
-                continue
-            label = f"{name}.reset.{step}"
-            argv = arguments(text, first.names, where=f"reset.{step}")
-            command: Command = replace(first.command, argv=argv, log=self._around.logs / f"{label}.log")
-            self._running.run(label, command, within_s=COMMAND_WITHIN_S)
+        for step, text in (("run", reset.run), ("sql", reset.sql), ("verify", reset.verify)):
+            if text is not None:
+                is_sql = step == "sql"
+                argv = _sql(first, text) if is_sql else arguments(text, first.names, where=f"reset.{step}")
+                self._reset_step(first, step, argv)
+        if reset.verify_sql is not None:
+            said = self._reset_step(first, "verify_sql", _sql(first, reset.verify_sql))
+            if said.strip() not in ("t", "true", "1"):
+                raise TestbedError(
+                    f"after the reset the data are not as they should be: {reset.verify_sql!r} "
+                    f"answered {said.strip()[:200]!r}",
+                    where="reset.verify_sql",
+                    hint="a query that answers true, such as select count(*) = 0 from items",
+                )
         self._tell({"event": "reset", "service": name, "removed": [str(path) for path in removed]})
+
+    def _reset_in(self, reset: Reset) -> Replica:
+        """The replica in whose folder and environment the data are put back."""
+        needs_sql = reset.sql is not None or reset.verify_sql is not None
+        named = [reset.service] if reset.service else list(self._replicas)
+        fitting = [name for name in named if not needs_sql or self._can_sql(name)]
+        if not fitting or fitting[0] not in self._replicas:
+            what = "a database for its SQL" if needs_sql else "a service that runs"
+            raise TestbedError(
+                f"the reset needs {what}, got {reset.service or 'none'}",
+                where="reset.service",
+                hint="service: a service with use: postgres" if needs_sql else "the name of a service",
+            )
+        return self._replicas[fitting[0]][0]
+
+    def _can_sql(self, name: str) -> bool:
+        return name in self._replicas and bool(self._replicas[name][0].layout.sql)
+
+    def _reset_step(self, replica: Replica, step: str, argv: tuple[str, ...]) -> str:
+        """Run one command of a reset to its end; what it said."""
+        label = f"{replica.name}.reset.{step}"
+        log = self._around.logs / f"{label}.log"
+        command: Command = replace(replica.command, argv=argv, log=log)
+        before = log.stat().st_size if log.exists() else 0  # of earlier trials
+        self._running.run(label, command, within_s=COMMAND_WITHIN_S)
+        with log.open("rb") as said:
+            said.seek(before)
+            return said.read().decode(errors="replace")
 
     # --- down -------------------------------------------------------------------------------------
 
@@ -514,6 +547,10 @@ def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
         time.sleep(pause)
         pause = min(0.05, pause * 1.5)
     return True
+
+
+def _sql(replica: Replica, statements: str) -> tuple[str, ...]:
+    return (*replica.layout.sql, statements)
 
 
 def _question(replica: Replica) -> Question | None:

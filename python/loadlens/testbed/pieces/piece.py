@@ -50,6 +50,7 @@ class Layout:
     ready: Question | None = None  # what to ask when the study does not say
     stop_signal: str | None = None  # when the study does not say
     is_unprivileged: bool = False  # when we are root: runs as another user, to whom the folder belongs
+    sql: tuple[str, ...] = ()  # of a database: the command that takes statements as its last argument
     access_log: Path | None = None  # of a balancer: one JSON object a request
     caveats: tuple[str, ...] = ()  # said aloud, and kept with the trial
 

@@ -70,6 +70,11 @@ class Postgres:
                     *("--no-locale", "--no-sync", "--no-instructions"),
                 ),
             ),
+            sql=(
+                str(programs / "psql"),
+                *("-h", HOST, "-p", str(site.port), "-U", USER, "-d", DATABASE),
+                *("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c"),
+            ),
             ready=_Accepts(site.port),
             stop_signal="INT",  # "fast": open transactions are rolled back, nobody is waited for
             is_unprivileged=True,  # it refuses to run as root

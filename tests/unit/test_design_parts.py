@@ -1,0 +1,120 @@
+"""Services of a study that are no plain processes: what fits which kind, settings, limits, variants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadlens import define, design
+from loadlens.errors import DefinitionErrors, UsageError
+from loadlens.model.topology import Limits, Service
+
+HEAD = """\
+schema: 1
+study: parts
+question: do they fit?
+params: {share: 0.25, who: least-connections}
+entry: api
+scenarios:
+  look: [{get: /}]
+experiments:
+  only: {mix: look, load: {users: 1, duration: 9s}}
+services:
+  api: {start: "serve --port $port $share $who"}
+"""
+
+
+def services(tmp_path: Path, text: str, **options: object) -> dict[str, Service]:
+    (tmp_path / "study.yaml").write_text(HEAD + text)
+    study = design.plan(define.read(tmp_path), **options)  # type: ignore[arg-type]
+    return {service.name: service for service in study.cases[0].services}
+
+
+def faults(tmp_path: Path, text: str) -> list[str]:
+    with pytest.raises(DefinitionErrors) as raised:
+        services(tmp_path, text)
+    return [error.message for error in raised.value.faults]
+
+
+def test_limits_are_in_cores_seconds_and_bytes(tmp_path: Path) -> None:
+    made = services(
+        tmp_path, "  lim: {start: x, limits: {cpu: $share, period: 20ms, memory: 64MiB, cpus: [0, 2-3]}}\n"
+    )
+
+    assert made["lim"].limits == Limits(cpu=0.25, period_s=0.02, memory_bytes=64 * 2**20, cpus=(0, 2, 3))
+    assert made["api"].limits == Limits()
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ("{cpu: 0}", "wanted a number of cores above 0, got 0"),
+        ("{cpus: 3-1}", "'3-1' is no number of a CPU"),
+        ("{cpus: [1, 1]}", "a set of CPUs names each once, and at least one"),
+        ("{memory: 12}", "12 is less than any process needs"),
+        ("{period: 5ms}", "a period without a share of CPU time"),
+    ],
+)
+def test_limits_that_cannot_be_held_are_refused(tmp_path: Path, limits: str, words: str) -> None:
+    assert faults(tmp_path, f"  lim: {{start: x, limits: {limits}}}\n") == [words]
+
+
+def test_a_balancer_has_its_backends_policy_and_settings(tmp_path: Path) -> None:
+    balancer = services(
+        tmp_path, "  lb: {use: nginx, over: api, policy: $who, settings: {keepalive: 0, log: off}}\n"
+    )["lb"]
+
+    assert (balancer.over, balancer.policy) == (("api",), "least-connections")
+    assert [balancer.setting(name) for name in ("keepalive", "log", "workers")] == ["0", "off", "1"]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("{use: nginx}", "service x stands before nothing"),
+        ("{use: nginx, over: api, start: nginx}", "service x: start means nothing to use: nginx"),
+        ("{use: nginx, over: api, settings: {keepalives: 3}}", "nginx has no setting 'keepalives' here"),
+        ("{use: nginx, over: api, settings: {keepalive: '3; x'}}", "setting keepalive cannot be '3; x'"),
+        ("{use: nginx, over: api, replicas: 2}", "service x: there is one nginx"),
+        ("{use: postgres, policy: ip-hash}", "service x: policy means nothing to use: postgres"),
+        ("{env: {A: 1}}", "service x without start"),
+        ("{start: y, settings: {a: 1}}", "service x: settings means nothing to use: process"),
+    ],
+)
+def test_keys_that_mean_nothing_to_a_kind_of_part_are_refused(tmp_path: Path, part: str, words: str) -> None:
+    assert faults(tmp_path, f"  x: {part}\n") == [words]
+
+
+VARIANTS = """\
+  two:
+    env: {MODE: plain}
+    variants:
+      real: {start: real --port $port, needs: [real-runtime]}
+      small: {start: small --port $port, env: {MODE: small}}
+"""
+
+
+def test_the_first_variant_that_the_machine_can_run_is_taken(tmp_path: Path) -> None:
+    rich = services(tmp_path, VARIANTS, has_program=lambda _: True)["two"]
+    poor = services(tmp_path, VARIANTS, has_program=lambda _: False)["two"]
+
+    assert (rich.variant, rich.start, rich.env) == ("real", "real --port $port", (("MODE", "plain"),))
+    assert (poor.variant, poor.start, poor.env) == ("small", "small --port $port", (("MODE", "small"),))
+
+
+def test_a_variant_that_is_asked_for_is_taken_even_if_it_cannot_run_here(tmp_path: Path) -> None:
+    made = services(tmp_path, VARIANTS, variants={"two": "real"}, has_program=lambda _: False)["two"]
+
+    assert (made.variant, made.needs) == ("real", ("real-runtime",))  # which is then named as missing
+
+
+def test_a_variant_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="service two has no variant 'big'") as raised:
+        services(tmp_path, VARIANTS, variants={"two": "big"})
+
+    assert raised.value.hint == "known: real, small"
+
+
+def test_backends_that_are_not_there_are_named(tmp_path: Path) -> None:
+    assert "'apy' is no service" in faults(tmp_path, "  lb: {use: nginx, over: apy}\n")[0]
