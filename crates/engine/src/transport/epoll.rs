@@ -1,21 +1,26 @@
 //! [`Net`] over edge-triggered epoll.
 //!
-//! A socket is registered once, for both directions, before it connects. Being registered for writing
-//! costs nothing: the kernel reports it after a short write only, so no call toggles it.
+//! A socket is registered once: for both directions while it connects, for receiving alone when it stood at once.
+//! The latter spares an event for each new connection; a short write, which is rare, registers it for both.
 
 use std::io;
 use std::net::SocketAddr;
 
 use crate::error::Outcome;
 
-use super::sys::{self, OpenSockets, Poller, Socket};
+use super::sys::{self, Directions, OpenSockets, Poller, Socket};
 use super::{Io, Net, NetError, Ready};
 
 /// The sockets of one worker. Those still open when it is dropped, by a panic say, are closed then.
 pub struct Epoll {
     poller: Poller,
     open: OpenSockets,
+    /// By descriptor: the token of a socket that is registered for receiving alone, or [`BOTH`].
+    receives: Vec<u64>,
 }
+
+/// No token: a socket is registered for both directions.
+const BOTH: u64 = u64::MAX;
 
 impl Epoll {
     /// A poller that takes up to `batch` events at once.
@@ -23,7 +28,29 @@ impl Epoll {
         Ok(Epoll {
             poller: Poller::new(batch)?,
             open: OpenSockets::default(),
+            receives: Vec::new(),
         })
+    }
+
+    fn begin(address: &SocketAddr) -> Result<Socket, NetError> {
+        let socket = Socket::open(address).map_err(connect_error)?;
+        socket.connect(address).map_err(|os_error| {
+            socket.close();
+            connect_error(os_error)
+        })?;
+        Ok(socket)
+    }
+
+    /// A socket is full: there must be an event when there is room again.
+    #[cold]
+    fn expect_room(&mut self, socket: Socket) {
+        let at = socket.descriptor() as usize;
+        let Some(token) = self.receives.get_mut(at).filter(|token| **token != BOTH) else {
+            return;
+        };
+        // A failure would be one of memory; the request then ends with its deadline.
+        let _ = self.poller.change(socket, *token, Directions::Both);
+        *token = BOTH;
     }
 }
 
@@ -60,20 +87,48 @@ impl Net for Epoll {
     type Handle = Socket;
 
     fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<Socket, NetError> {
-        let socket = Socket::open(address).map_err(connect_error)?;
-        let begun = socket
-            .connect(address)
-            .and_then(|()| self.poller.add(socket, token));
-        match begun {
-            Ok(()) => {
-                self.open.insert(socket);
-                Ok(socket)
-            }
-            Err(os_error) => {
-                socket.close();
-                Err(connect_error(os_error))
-            }
+        let socket = Epoll::begin(address)?;
+        if let Err(os_error) = self.poller.add(socket, token, Directions::Both) {
+            socket.close();
+            return Err(connect_error(os_error));
         }
+        self.open.insert(socket);
+        Ok(socket)
+    }
+
+    fn connect_quietly(&mut self, address: &SocketAddr, _token: u64) -> Result<Socket, NetError> {
+        let socket = Epoll::begin(address)?;
+        self.open.insert(socket);
+        Ok(socket)
+    }
+
+    /// Between two sockets of one machine the handshake is over when `connect` returns.
+    fn send_first(
+        &mut self,
+        socket: Socket,
+        token: u64,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, NetError> {
+        let sent = match socket.send(bytes) {
+            Ok(sent) => Some(sent),
+            Err(error) if sys::would_block(error) => None,
+            Err(error) => return Err(connect_error(error)),
+        };
+        let directions = match sent {
+            Some(sent) if sent == bytes.len() => Directions::Receiving,
+            _ => Directions::Both,
+        };
+        self.poller
+            .add(socket, token, directions)
+            .map_err(connect_error)?;
+        if directions == Directions::Receiving {
+            let at = socket.descriptor() as usize;
+            if self.receives.len() <= at {
+                self.receives.resize(at + 1, BOTH);
+            }
+            self.receives[at] = token;
+        }
+        Ok(sent)
     }
 
     fn connected(&mut self, socket: Socket) -> Result<(), NetError> {
@@ -86,8 +141,16 @@ impl Net for Epoll {
     #[inline]
     fn send(&mut self, socket: Socket, bytes: &[u8]) -> Io {
         match socket.send(bytes) {
-            Ok(sent) => Io::Bytes(sent),
-            Err(error) if sys::would_block(error) => Io::Later,
+            Ok(sent) => {
+                if sent < bytes.len() {
+                    self.expect_room(socket);
+                }
+                Io::Bytes(sent)
+            }
+            Err(error) if sys::would_block(error) => {
+                self.expect_room(socket);
+                Io::Later
+            }
             Err(error) => broken(error),
         }
     }
@@ -104,6 +167,9 @@ impl Net for Epoll {
 
     fn close(&mut self, socket: Socket) {
         self.open.remove(socket);
+        if let Some(token) = self.receives.get_mut(socket.descriptor() as usize) {
+            *token = BOTH; // the next socket of this number is another one
+        }
         socket.close();
     }
 
@@ -162,6 +228,69 @@ mod tests {
         net.close(handle);
 
         assert_eq!(got, b"hello");
+    }
+
+    #[test]
+    fn a_connection_that_stands_at_once_takes_its_request_and_tells_only_what_comes() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut net = Epoll::new(16).unwrap();
+        let mut ready = Vec::with_capacity(16);
+        let address = listener.local_addr().unwrap();
+
+        let handle = net.connect_quietly(&address, 7).unwrap();
+        let sent = net.send_first(handle, 7, b"hello").unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        net.wait(&mut ready, 0);
+        let before = ready.clone();
+        io::Write::write_all(&mut peer, b"back").unwrap();
+        net.wait(&mut ready, 10_000_000_000);
+
+        assert_eq!((sent, before), (Some(5), vec![]));
+        assert!(ready[0].token == 7 && ready[0].readable && !ready[0].writable);
+    }
+
+    #[test]
+    fn room_is_told_after_a_short_write_on_a_connection_that_stood_at_once() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut net = Epoll::new(16).unwrap();
+        let mut ready = Vec::with_capacity(16);
+        let address = listener.local_addr().unwrap();
+        let handle = net.connect_quietly(&address, 7).unwrap();
+        assert_eq!(net.send_first(handle, 7, b""), Ok(Some(0)));
+        let (mut peer, _) = listener.accept().unwrap();
+        let much = vec![0; 64 << 20];
+
+        let Io::Bytes(sent) = net.send(handle, &much) else {
+            panic!("nothing was sent");
+        };
+        net.wait(&mut ready, 0);
+        let before = ready.clone();
+        let mut rest = vec![0; sent];
+        io::Read::read_exact(&mut peer, &mut rest).unwrap();
+        net.wait(&mut ready, 10_000_000_000);
+
+        assert!(sent < much.len(), "{sent}");
+        assert_eq!(before, []);
+        assert!(ready[0].token == 7 && ready[0].writable);
+    }
+
+    #[test]
+    fn a_refusal_is_told_by_the_first_send() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let mut net = Epoll::new(16).unwrap();
+
+        let refused = match net.connect_quietly(&address, 1) {
+            Err(error) => error,
+            Ok(handle) => {
+                let error = net.send_first(handle, 1, b"hello").unwrap_err();
+                net.close(handle);
+                error
+            }
+        };
+
+        assert_eq!(refused.outcome, Outcome::Refused);
     }
 
     #[test]

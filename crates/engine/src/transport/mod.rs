@@ -60,6 +60,27 @@ pub trait Net {
     /// Begins to connect; a [`Ready`] with `writable` and `token` tells the end of it.
     fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<Self::Handle, NetError>;
 
+    /// Begins to connect as [`Net::connect`] does; [`Net::send_first`] must follow, and until then no event comes.
+    fn connect_quietly(
+        &mut self,
+        address: &SocketAddr,
+        token: u64,
+    ) -> Result<Self::Handle, NetError> {
+        self.connect(address, token)
+    }
+
+    /// Sends what fits of `bytes`, which may be empty, if the connection stands already, and returns how much.
+    ///
+    /// None: nothing was sent, and an event tells when the connection stands. An error is that of connecting.
+    fn send_first(
+        &mut self,
+        _handle: Self::Handle,
+        _token: u64,
+        _bytes: &[u8],
+    ) -> Result<Option<usize>, NetError> {
+        Ok(None)
+    }
+
     /// How connecting ended, once an event told that it failed.
     fn connected(&mut self, handle: Self::Handle) -> Result<(), NetError>;
 

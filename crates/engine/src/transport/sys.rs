@@ -173,6 +173,12 @@ impl Socket {
         usize::try_from(received).map_err(|_| errno())
     }
 
+    /// Its number.
+    #[inline]
+    pub fn descriptor(self) -> RawFd {
+        self.0
+    }
+
     /// Closes the socket; every copy of it is void from here on.
     pub fn close(self) {
         // SAFETY: the descriptor was made by `open` and its owner closes it once.
@@ -221,6 +227,26 @@ pub struct Poller {
     sleep: Sleep,
 }
 
+/// What is to be reported of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// Bytes, the end of the stream, errors.
+    Receiving,
+    /// Room to send as well, the end of connecting included.
+    Both,
+}
+
+impl Directions {
+    fn flags(self) -> u32 {
+        let receiving = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET;
+        let flags = match self {
+            Directions::Receiving => receiving,
+            Directions::Both => receiving | libc::EPOLLOUT,
+        };
+        flags as u32
+    }
+}
+
 /// How to sleep for less than a millisecond.
 enum Sleep {
     /// epoll_pwait2 (Linux 5.11).
@@ -267,6 +293,7 @@ impl Poller {
         // SAFETY: `fd` was just made and belongs to nobody else.
         let timer = unsafe { OwnedFd::from_raw_fd(fd) };
         self.control(
+            libc::EPOLL_CTL_ADD,
             timer.as_raw_fd(),
             (libc::EPOLLIN | libc::EPOLLET) as u32,
             TIMER,
@@ -275,11 +302,16 @@ impl Poller {
         Ok(timer)
     }
 
-    fn control(&self, fd: RawFd, events: u32, token: u64) -> Result<(), i32> {
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: RawFd,
+        events: u32,
+        token: u64,
+    ) -> Result<(), i32> {
         let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: `event` is valid through the call.
-        let result =
-            unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
+        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) };
         if result == 0 {
             Ok(())
         } else {
@@ -288,9 +320,13 @@ impl Poller {
     }
 
     /// Reports changes of `socket` as `token`, which is not `u64::MAX`. Closing the socket ends it.
-    pub fn add(&self, socket: Socket, token: u64) -> Result<(), i32> {
-        let both = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        self.control(socket.0, both as u32, token)
+    pub fn add(&self, socket: Socket, token: u64, directions: Directions) -> Result<(), i32> {
+        self.control(libc::EPOLL_CTL_ADD, socket.0, directions.flags(), token)
+    }
+
+    /// Changes what is reported of `socket`; what is there already is reported again.
+    pub fn change(&self, socket: Socket, token: u64, directions: Directions) -> Result<(), i32> {
+        self.control(libc::EPOLL_CTL_MOD, socket.0, directions.flags(), token)
     }
 
     fn pwait2(&mut self, timeout_ns: u64) -> i32 {
@@ -476,7 +512,7 @@ mod tests {
         let slept_for_nothing = ready.len();
         let socket = Socket::open(&address).unwrap();
         socket.connect(&address).unwrap();
-        poller.add(socket, 9).unwrap();
+        poller.add(socket, 9, Directions::Both).unwrap();
         poller.wait(&mut ready, 10_000_000_000);
         let woken = ready.iter().map(|ready| ready.token).collect::<Vec<_>>();
         poller.wait(&mut ready, 0);

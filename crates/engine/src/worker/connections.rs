@@ -59,6 +59,15 @@ pub struct Connection<H> {
     pub reply: Reply,
 }
 
+impl<H> Connection<H> {
+    /// A request goes out over it.
+    #[inline]
+    pub fn issue(&mut self) {
+        self.state = State::Busy;
+        self.issued += 1;
+    }
+}
+
 /// All connections of one worker.
 #[derive(Debug)]
 pub struct Connections<H> {

@@ -77,6 +77,8 @@ pub struct Lane<'p> {
     pub address: usize,
     /// Whether a connection has ever stood: from then on the address stays.
     pub connected_once: bool,
+    /// Whether the last connection that was asked stood as soon as it was begun, as within one machine.
+    pub stands_at_once: bool,
     /// From issue to the last byte.
     pub timeout: u64,
     /// Requests that a connection carries.
@@ -239,6 +241,7 @@ impl<'p> Lane<'p> {
             addresses,
             address: 0,
             connected_once: false,
+            stands_at_once: true,
             timeout: stream.timeout_ns,
             requests_per_connection: match stream.connection.reuse {
                 Reuse::Keep => u32::MAX,

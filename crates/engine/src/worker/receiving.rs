@@ -55,12 +55,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         };
         match connected {
             Ok(()) => {
-                connection.established = now.max(1);
-                let lane = &mut self.lanes[who.lane as usize];
-                lane.connected_once = true;
-                lane.users[who.user as usize].phase = Phase::InFlight;
-                self.recorder
-                    .established(lane.stream, now - connection.opened);
+                self.establish(index, now);
                 self.transmit(index, now);
                 true
             }
@@ -70,6 +65,17 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 false
             }
         }
+    }
+
+    /// A connection stands.
+    pub(super) fn establish(&mut self, index: u32, now: u64) {
+        let connection = self.connections.get_mut(index);
+        connection.established = now.max(1);
+        let lane = &mut self.lanes[connection.lane as usize];
+        lane.connected_once = true;
+        lane.users[connection.user as usize].phase = Phase::InFlight;
+        self.recorder
+            .established(lane.stream, now - connection.opened);
     }
 
     /// Receives what a connection has; returns the time of the last byte.

@@ -8,10 +8,13 @@ use crate::record::rows::ConnectionRow;
 use crate::transport::{Io, Net, NetError};
 use crate::user::{Phase, NONE};
 
-use super::connections::{State, Unsent};
+use super::connections::Unsent;
 use super::exchange::{why, ClosedBy, End};
 use super::timers::{Kind, Timer, UserRef};
 use super::{Worker, SENDS_AT_ONCE};
+
+/// Where connections do not stand at once, every so many-th is tried all the same.
+const TRY_AGAIN: u32 = 64;
 
 impl<C: Clock, N: Net> Worker<'_, C, N> {
     /// Issues everything in the ready queue.
@@ -85,12 +88,21 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let number = lane.number_connection();
         self.recorder.opened(lane.stream);
         let (index, token) = self.connections.reserve();
-        match self.net.connect(&address, token) {
+        let may_stand = lane.stands_at_once || number % TRY_AGAIN == 0;
+        let begun = if may_stand {
+            self.net.connect_quietly(&address, token)
+        } else {
+            self.net.connect(&address, token)
+        };
+        match begun {
             Ok(handle) => {
                 lane.connections += 1;
                 lane.users[who.user as usize].connection = index;
                 self.connections
                     .begin(index, handle, who.lane, who.user, number, now);
+                if may_stand {
+                    self.send_first(index, handle, token);
+                }
             }
             Err(error) => {
                 self.connections.free(index);
@@ -109,6 +121,48 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 self.try_next_address(who, error, now);
             }
         }
+    }
+
+    /// Sends the request of a connection that was just begun, if it stands already.
+    fn send_first(&mut self, index: u32, handle: N::Handle, token: u64) {
+        let now = self.now();
+        let connection = self.connections.get(index);
+        let who = UserRef {
+            lane: connection.lane,
+            user: connection.user,
+        };
+        let lane = &mut self.lanes[who.lane as usize];
+        let step = lane.users[who.user as usize].step;
+        let fixed = lane.program.steps[step as usize].static_bytes();
+        let bytes = fixed.unwrap_or_default();
+        match self.net.send_first(handle, token, bytes) {
+            Ok(Some(sent)) => {
+                lane.stands_at_once = true;
+                self.establish(index, now);
+                if fixed.is_some() {
+                    self.connections.get_mut(index).issue();
+                    self.note_static(index, sent, bytes.len());
+                } else {
+                    self.transmit(index, now);
+                }
+            }
+            Ok(None) => lane.stands_at_once = false,
+            Err(error) => {
+                self.close(index, ClosedBy::Error, error.outcome, now);
+                self.try_next_address(who, error, now);
+            }
+        }
+    }
+
+    /// So much of a request that is always the same has left.
+    #[inline]
+    fn note_static(&mut self, index: u32, sent: usize, of: usize) {
+        let connection = self.connections.get_mut(index);
+        if sent < of {
+            connection.unsent = Unsent::Static(sent);
+        }
+        let stream = self.lanes[connection.lane as usize].stream;
+        self.recorder.bytes_out(stream, sent);
     }
 
     /// Until a connection has once stood, a failed connect goes on to the target's next address.
@@ -141,39 +195,26 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     #[inline]
     pub(super) fn transmit(&mut self, index: u32, now: u64) {
         let connection = self.connections.get_mut(index);
-        connection.state = State::Busy;
-        connection.issued += 1;
+        connection.issue();
         let Some(handle) = connection.handle else {
             return;
         };
         let lane = &mut self.lanes[connection.lane as usize];
         let user = &mut lane.users[connection.user as usize];
         let step = &lane.program.steps[user.step as usize];
-        let sent = match step.static_bytes() {
+        match step.static_bytes() {
             Some(bytes) => match self.net.send(handle, bytes) {
-                Io::Bytes(sent) if sent == bytes.len() => Ok(sent),
-                Io::Bytes(sent) => {
-                    connection.unsent = Unsent::Static(sent);
-                    Ok(sent)
-                }
-                Io::Later => {
-                    connection.unsent = Unsent::Static(0);
-                    Ok(0)
-                }
-                Io::End => Ok(0),
-                Io::Broken(error) => Err(error),
+                Io::Bytes(sent) => self.note_static(index, sent, bytes.len()),
+                Io::Later | Io::End => self.note_static(index, 0, bytes.len()),
+                Io::Broken(error) => self.break_connection(index, error, now),
             },
             None => {
                 let who = UserRef {
                     lane: connection.lane,
                     user: connection.user,
                 };
-                return self.transmit_rendered(index, who, now);
+                self.transmit_rendered(index, who, now);
             }
-        };
-        match sent {
-            Ok(sent) => self.recorder.bytes_out(lane.stream, sent),
-            Err(error) => self.break_connection(index, error, now),
         }
     }
 
