@@ -21,8 +21,7 @@ check: tools
 	@$(PYTHON) tools/check.py
 
 bench: tools
-	@cargo build --release --quiet -p loadlens-origin
-	@$(PYTHON) benches/peers.py
+	@$(PYTHON) -m benches
 
 docs: install
 	@$(PYTHON) tools/docs.py

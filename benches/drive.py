@@ -1,6 +1,6 @@
 """Run the engine on one plan and print its result: the engine and nothing else of Loadlens.
 
-Without an argument it only says whether the engine can be loaded (exit 0) or not (exit 1).
+Without an argument it only says which engine it is (exit 0), or why there is none (exit 1).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def engine() -> ModuleType:
 def main() -> int:
     module = engine()
     if len(sys.argv) < 2:
+        print(f"loadlens {module.version()}")
         return 0
     run = module.Run(Path(sys.argv[1]).read_text())
     run.start()

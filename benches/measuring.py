@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
+import select
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
+SERVER_CPU, GENERATOR_CPU = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,9 @@ class Used:
     generator_cpu_s: float  # user and system, the generator's whole process tree
     server_cpu_s: float
     wall_s: float  # of the process, start-up included
+    waited: float  # share of the time in which some task of the machine waited for a processor
     violations: int
+    connections: int  # accepted by the server
 
     def minus(self, other: Used) -> Used:
         """The run without another: a long one without a short one has no start-up left in it."""
@@ -37,13 +42,20 @@ class Used:
             self.generator_cpu_s - other.generator_cpu_s,
             self.server_cpu_s - other.server_cpu_s,
             self.wall_s - other.wall_s,
+            max(self.waited, other.waited),
             self.violations + other.violations,
+            self.connections - other.connections,
         )
 
     @property
     def cpu_us_per_request(self) -> float:
         """Microseconds of the generator's CPU for one request."""
         return self.generator_cpu_s / self.requests * 1e6 if self.requests > 0 else float("nan")
+
+    @property
+    def requests_per_s(self) -> float:
+        """Requests per second of wall time."""
+        return self.requests / self.wall_s if self.wall_s > 0 else float("nan")
 
     @property
     def busy(self) -> float:
@@ -54,15 +66,23 @@ class Used:
 class Origin:
     """A running `loadlens-origin` and its books."""
 
-    def __init__(self, process: subprocess.Popen[str], port: int, control_port: int) -> None:
+    def __init__(self, process: subprocess.Popen[str], hello: dict[str, int]) -> None:
         self.process = process
-        self.port = port
-        self.control_port = control_port
+        self.port = hello["port"]
+        self.control_port = hello["control_port"]
+        self.tls_port = hello.get("tls_port")
 
-    def books(self) -> dict[str, object]:
+    def books(self) -> dict[str, Any]:
         """The books as they stand."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.control_port}/books", timeout=10) as answer:
-            read: dict[str, object] = json.load(answer)
+        return self._read("books")
+
+    def log(self) -> dict[str, Any]:
+        """The requests that it kept (`--log-rows`), by time of answer."""
+        return self._read("log")
+
+    def _read(self, what: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.control_port}/{what}", timeout=30) as answer:
+            read: dict[str, Any] = json.load(answer)
             return read
 
     def new_books(self) -> None:
@@ -101,51 +121,80 @@ def origin(program: Path, cpu: int, *arguments: str) -> Iterator[Origin]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        hello = json.loads(process.stdout.readline())
-        yield Origin(process, hello["port"], hello["control_port"])
+        yield Origin(process, json.loads(process.stdout.readline()))
     finally:
         process.stdin.close()
         process.stdout.close()
         process.wait(timeout=10)
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended, what it used and what it printed."""
+
+    status: int
+    cpu_s: float  # user and system, its waited-for children included
+    wall_s: float
+    stdout: str
+    stderr: str
+
+    @property
+    def fault(self) -> str | None:
+        """Why it cannot be used; none: it ended well."""
+        return f"ended with {self.status}: {self.stderr.strip()[-300:]}" if self.status else None
+
+
+def run(command: list[str], cpu: int | None, limit_s: float) -> Ended:
+    """Run a command, on one core if given, and end it when it is late."""
+    # Files and not pipes: a pipe that nobody reads would hold the generator up.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),  # with its children
+        )
+        ends = os.pidfd_open(process.pid)
+        try:
+            watch = select.poll()
+            watch.register(ends, select.POLLIN)
+            if not watch.poll(limit_s * 1e3):
+                process.kill()
+        finally:
+            os.close(ends)
+        _, status, used = os.wait4(process.pid, 0)
+        wall_s = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode(errors="replace"))
+    return Ended(process.returncode, used.ru_utime + used.ru_stime, wall_s, *said)
+
+
 def measure(command: list[str], server: Origin, cpu: int, limit_s: float) -> Used | str:
     """Run a generator on one core; what it used, or why the run cannot be used."""
     server.new_books()
-    server_before = server.cpu_s()
-    began = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),  # the whole tree inherits it
-    )
-    assert process.stderr is not None
-    status, used = _wait(process, began + limit_s)
-    wall_s = time.monotonic() - began
-    said = process.stderr.read().decode(errors="replace").strip()
-    process.stderr.close()
-    if status != 0:
-        return f"ended with {status}: {said[-300:]}"
+    server_before, waited_before = server.cpu_s(), waited_s()
+    ended = run(command, cpu, limit_s)
+    if ended.fault is not None:
+        return ended.fault
     books = server.books()
-    requests, violations = books["answered"], books["violations"]
-    assert isinstance(requests, int)
-    assert isinstance(violations, int)
-    cpu_s = used.ru_utime + used.ru_stime
-    return Used(requests, cpu_s, server.cpu_s() - server_before, wall_s, violations)
+    waited = (waited_s() - waited_before) / ended.wall_s
+    server_s = server.cpu_s() - server_before
+    accepted, violations = books["connections"]["accepted"], books["violations"]
+    return Used(books["answered"], ended.cpu_s, server_s, ended.wall_s, waited, violations, accepted)
 
 
-def _wait(process: subprocess.Popen[bytes], until: float) -> tuple[int, resource.struct_rusage]:
-    """Exit code and use of a process and of the children that it waited for; ended by us when late."""
-    while True:
-        pid, status, used = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, used
-        if time.monotonic() > until:
-            process.kill()
-        time.sleep(0.005)
+def waited_s() -> float:
+    """Seconds since boot in which some task waited for a processor; 0 where the kernel does not tell."""
+    try:
+        line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+    except OSError:
+        return 0.0
+    return int(line.split("total=")[1]) / 1e6
 
 
 def pressure() -> float | None:

@@ -1,38 +1,43 @@
 """What generators say of a service whose times are known.
 
-Two services: one that takes 10 ms and, exactly every 50th time, 200 ms; and one that answers at once but
-freezes for a second in every ten. What is true follows from that by hand; what each generator printed
-stands beside it. Closed loops are shown too: they cannot see a freeze as users with a rate of their own do.
-
-    python benches/truth.py [--seconds 10] [--generators loadlens,wrk,ab]
+Two kinds of service: one whose answers take 10 ms or 200 ms in a fixed rotation, and one that takes 2 ms but
+freezes for a second in every ten. What is true follows from that by hand; what each generator printed stands
+beside it. Closed loops are shown too: they cannot see a freeze as users with a rate of their own do.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import re
-import subprocess
+import math
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from generators import Scene, Work, ab, loadlens, loadlens_plan, scratch_folder, why_missing, wrk
-from measuring import ROOT, Origin, find_origin, origin
+from benches.cost import ALLOWANCE_S, Pace, shown, shown_files
+from benches.generators import CannotDo, Generator, Scene, Told
+from benches.generators.loadlens import LOADLENS
+from benches.generators.oha import OHA, command_uncorrected
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, origin, run
+from benches.results import Claim, Results
+from benches.works import Work
 
 FREEZE_S, PERIOD_S = 1.0, 10.0
+SERVICE_S = 0.002
 RATE = 1000.0
-UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
+SECONDS = 10  # one freeze
+SERVER = "the server's own log"
+OHA_UNCORRECTED = replace(OHA, name="oha, uncorrected", command=command_uncorrected)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a generator printed, in seconds."""
+class Truth:
+    """What is true of the response times, in seconds; none: either side of a jump is as true."""
 
     p50_s: float
-    p99_s: float
+    p99_s: float | None
+    p999_s: float
     max_s: float
 
 
@@ -40,135 +45,130 @@ class Told:
 class Case:
     """A service of known times and the load that it is given."""
 
-    name: str
+    work: Work
+    title: str
     arguments: tuple[str, ...]  # of the origin
-    connections: int
-    rate: float | None  # none: closed loop
-    truth: Told
+    truth: Truth
 
 
-def cases() -> list[Case]:
-    """Expected values by hand.
+def steady_quantile(share: float) -> float:
+    """Response time that a share of steadily arriving requests stays within, in the freeze service.
 
-    Delays: 98 % take 10 ms, 2 % take 200 ms. Freeze under a steady rate: a tenth of the requests wait
-    between 0 and 1 s, evenly, so the hundredth part that waits longest waits at least 0.9 s.
+    Requests that arrive in the freeze wait for its end and then for their service; those that arrive less
+    than a service time before it are answered at its end. So for a time t beyond the service time, the
+    arrivals that last longer than t fill FREEZE + 2 SERVICE - t seconds of each period.
     """
-    delays = ("--root", "/mix?ms=10:49,200:1")
-    freeze = ("--freeze-ms", str(FREEZE_S * 1e3), "--freeze-every-ms", str(PERIOD_S * 1e3))
-    first = ("--freeze-first-ms", str(PERIOD_S * 400))
+    beyond = (1 - share) * PERIOD_S
+    affected = FREEZE_S + SERVICE_S
+    return SERVICE_S if beyond >= affected else FREEZE_S + 2 * SERVICE_S - beyond
+
+
+def _cases() -> list[Case]:
+    edge: tuple[str, ...] = ("--root", "/mix?ms=10:99,200:1")
+    clear: tuple[str, ...] = ("--root", "/mix?ms=10:49,200:1")
+    freeze: tuple[str, ...] = ("--root", f"/delay/{SERVICE_S * 1e3:g}", "--freeze-ms", f"{FREEZE_S * 1e3:g}")
+    freeze += ("--freeze-every-ms", f"{PERIOD_S * 1e3:g}", "--freeze-first-ms", f"{PERIOD_S * 400:g}")
+    # Exactly 1 % is slow, so the 99th percentile lies on the jump from 10 to 200.
+    at_edge, at_clear = Truth(0.010, None, 0.200, 0.200), Truth(0.010, 0.200, 0.200, 0.200)
+    most = FREEZE_S + SERVICE_S
+    # Ten users meet one freeze once each: ten slow ones of some forty thousand, below one in a thousand.
+    lived = Truth(SERVICE_S, SERVICE_S, SERVICE_S, most)
+    steady = Truth(SERVICE_S, steady_quantile(0.99), steady_quantile(0.999), most)
+
+    def opened(name: str, places: int) -> Work:
+        return Work(name, places, rate=RATE)
+
     return [
-        Case("delays, closed", delays, 20, None, Told(0.010, 0.200, 0.200)),
-        Case("delays, open", delays, 1000, RATE, Told(0.010, 0.200, 0.200)),
-        Case("freeze, open", (*freeze, *first), 2000, RATE, Told(0.0, 0.9, FREEZE_S)),
-        Case("freeze, closed", (*freeze, *first), 10, None, Told(0.0, 0.9, FREEZE_S)),
+        Case(Work("mix-1-closed", 20), "99 % 10 ms, 1 % 200 ms; 20 users", edge, at_edge),
+        Case(opened("mix-1-open", 1000), "99 % 10 ms, 1 % 200 ms; 1,000/s", edge, at_edge),
+        Case(Work("mix-2-closed", 20), "98 % 10 ms, 2 % 200 ms; 20 users", clear, at_clear),
+        Case(opened("mix-2-open", 1000), "98 % 10 ms, 2 % 200 ms; 1,000/s", clear, at_clear),
+        Case(Work("freeze-closed", 10), "2 ms, frozen 1 s in 10 s; 10 users", freeze, lived),
+        Case(opened("freeze-open", 2000), "2 ms, frozen 1 s in 10 s; 1,000/s", freeze, steady),
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=int, default=10, help="length of each run (default 10: one freeze)")
-    parser.add_argument("--generators", default="", help="such as loadlens,wrk")
-    options = parser.parse_args()
-    asked = [name for name in options.generators.split(",") if name] or list(READERS)
-    program = find_origin()
-    rows = []
-    with scratch_folder() as folder:
-        for name in asked:
-            why = why_missing(name) if name in READERS else "unknown"
-            if why is not None:
-                print(f"skipped {name}: {why}", file=sys.stderr)
-                continue
-            for case in cases():
-                if case.rate is not None and name != "loadlens":
-                    continue  # wrk and ab know no rate
-                with origin(program, 0, *case.arguments) as server:
-                    scene = Scene(server.port, options.seconds, 1, program, Path(folder))
-                    rows.append((case, name, tell(name, case, scene, server)))
-    print(table(rows))
-    path = ROOT / "benches" / "results" / f"truth-{time.strftime('%Y%m%d-%H%M%S')}.json"
-    path.parent.mkdir(exist_ok=True)
-    said = [
-        {"case": case.name, "generator": name, "told": asdict(told), "truth": asdict(case.truth)}
-        for case, name, told in rows
-    ]
-    path.write_text(json.dumps({"schema_version": 1, "rows": said}, indent=1) + "\n")
-    print(f"\nwritten to {path.relative_to(ROOT)}")
-    return 0
+CASES = _cases()
 
 
-def tell(name: str, case: Case, scene: Scene, server: Origin) -> Told:
-    """Run one generator on one case and read what it prints."""
-    work = Work(case.name.replace(", ", "-"), case.connections)
-    if name == "loadlens" and case.rate is not None:
-        command = open_loop(work, case.rate, scene)
-    else:
-        command = RECIPES[name](work, scene) or []
-    if name == "wrk":
-        command.insert(1, "--latency")
-    done = subprocess.run(
-        ["taskset", "-c", str(scene.cpu), *command],
-        capture_output=True,
-        text=True,
-        timeout=3 * scene.seconds + 20,
-        check=True,
-    )
-    return READERS[name](done.stdout)
+def measure_all(
+    results: Results,
+    set_number: int,
+    cases: Sequence[Case],
+    peers: Sequence[Generator],
+    rounds: int,
+    seconds: int,
+    program: Path,
+) -> None:
+    """Let every generator tell of every service, and add what it said to the results."""
+    peers = [one for one in peers if one.read is not None]
+    if OHA in peers:
+        peers.append(OHA_UNCORRECTED)
+    pairs = [(case, one) for case in cases for one in peers if _can(one, case)]
+    pace = Pace(len(pairs) * rounds, seconds + 1.5)
+    for _ in range(rounds):
+        for case, one in pairs:
+            claims = _tell(case, one, set_number, results, seconds, program)
+            results.claims += claims
+            results.write()
+            said = f"p99 {_ms(claims[0].p99_s)}" if claims else "nothing"
+            true = _ms(case.truth.p99_s) if case.truth.p99_s is not None else "10 or 200 ms"
+            print(f"{case.work.name} {one.name}: {said}, true {true}; {pace.step(1)}", file=sys.stderr)
 
 
-def open_loop(work: Work, rate: float, scene: Scene) -> list[str]:
-    """Our engine at a rate, which users keep whatever the server does."""
-    plan = loadlens_plan(work, scene)
-    streams = plan["streams"]
-    assert isinstance(streams, list)
-    streams[0]["workload"] = {
-        "kind": "open",
-        "rate_per_s": rate,
-        "arrivals": "constant",
-        "max_in_flight": work.connections,
-        "overflow": "queue",
-    }
-    plan["drain_ns"] = 2_000_000_000
-    path = scene.folder / f"{work.name}.json"
-    path.write_text(json.dumps(plan))
-    return [sys.executable, "-S", str(ROOT / "benches" / "drive.py"), str(path)]
+def _can(one: Generator, case: Case) -> bool:
+    if one is OHA_UNCORRECTED and case.work.rate is None:
+        return False  # the same as oha
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            one.command(case.work, Scene(0, 1, Path(folder), Path()))
+        except CannotDo as why:
+            print(f"skipped {one.name} for {case.work.name}: {why}", file=sys.stderr)
+            return False
+    return True
 
 
-def read_loadlens(text: str) -> Told:
-    times = json.loads(text)["streams"][0]["response_time_s"]
-    return Told(times["p50"]["value"], times["p99"]["value"], times["max"])
+def _tell(
+    case: Case, one: Generator, set_number: int, results: Results, seconds: int, program: Path
+) -> list[Claim]:
+    """Run one generator on one service and read what it prints; beside ours, what the server wrote itself."""
+    logs = ("--log-rows", "500000") if one is LOADLENS else ()
+    with (
+        tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder,
+        origin(program, SERVER_CPU, *case.arguments, *logs) as server,
+    ):
+        scene = Scene(server.port, seconds, Path(folder), program, tells_times=True)
+        command = one.command(case.work, scene)
+        results.command(case.work.name, one.name, shown(command, scene), shown_files(scene))
+        ended = run(command, GENERATOR_CPU, limit_s=3 * seconds + ALLOWANCE_S)
+        if ended.fault is not None:
+            print(f"{case.work.name}: {one.name} {ended.fault}", file=sys.stderr)
+            return []
+        assert one.read is not None
+        try:
+            told = one.read(ended.stdout, Path(folder))
+        except (AssertionError, KeyError, ValueError) as fault:
+            print(f"{case.work.name}: {one.name} printed something else: {fault!r:.300}", file=sys.stderr)
+            return []
+        claims = [_claim(case, one.name, set_number, told)]
+        if logs:
+            claims.append(_claim(case, SERVER, set_number, told_by_log(server.log())))
+    return claims
 
 
-def read_wrk(text: str) -> Told:
-    def seconds(pattern: str) -> float:
-        found = re.search(pattern + r"\s+([\d.]+)(us|ms|s|m)\b", text)
-        assert found is not None, text
-        return float(found[1]) * UNITS_S[found[2]]
+def told_by_log(log: Mapping[str, Any]) -> Told:
+    """What the server took, from a whole request to a whole answer; a freeze is not in it."""
+    taken: list[float] = sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
 
-    return Told(seconds(r"50%"), seconds(r"99%"), seconds(r"Latency\s+\S+\s+\S+"))
+    def quantile(share: float) -> float:
+        return taken[min(len(taken) - 1, max(0, math.ceil(share * len(taken)) - 1))]
 
-
-def read_ab(text: str) -> Told:
-    def seconds(percent: int) -> float:
-        found = re.search(rf"^\s*{percent}%\s+(\d+)", text, re.MULTILINE)
-        assert found is not None, text
-        return int(found[1]) / 1e3
-
-    return Told(seconds(50), seconds(99), seconds(100))
+    return Told(quantile(0.5), quantile(0.99), quantile(0.999), taken[-1])
 
 
-RECIPES = {"loadlens": loadlens, "wrk": wrk, "ab": ab}
-READERS: dict[str, Callable[[str], Told]] = {"loadlens": read_loadlens, "wrk": read_wrk, "ab": read_ab}
+def _claim(case: Case, name: str, set_number: int, told: Told) -> Claim:
+    return Claim(case.work.name, name, set_number, told.p50_s, told.p99_s, told.p999_s, told.max_s, told.note)
 
 
-def table(rows: list[tuple[Case, str, Told]]) -> str:
-    lines = [f"{'case':<16}{'generator':<12}{'p50 ms':>10}{'true':>8}{'p99 ms':>10}{'true':>8}{'max ms':>10}"]
-    for case, name, told in sorted(rows, key=lambda row: row[0].name):
-        lines.append(
-            f"{case.name:<16}{name:<12}{told.p50_s * 1e3:>10.1f}{case.truth.p50_s * 1e3:>8.0f}"
-            f"{told.p99_s * 1e3:>10.1f}{case.truth.p99_s * 1e3:>8.0f}{told.max_s * 1e3:>10.1f}"
-        )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _ms(value: float | None) -> str:
+    return "unsaid" if value is None else f"{value * 1e3:.1f} ms"

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
-from benches.measuring import ROOT
-
-sys.path.insert(0, str(ROOT / "benches"))  # the bench is a script and imports its neighbours by name
-
-from peers import rank_interval
+from benches.estimates import Middle, middle, rank_interval
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -25,3 +19,8 @@ def test_six_rounds_have_the_interval_between_the_extremes() -> None:
 def test_nine_rounds_leave_out_one_at_each_end() -> None:
     # 1 - 2 (1 + 9) / 512 = 96 %; one more at each end would leave 82 %.
     assert rank_interval([float(value) for value in range(1, 10)]) == (2.0, 8.0)
+
+
+def test_the_middle_of_no_rounds_is_unknown() -> None:
+    assert middle([]) is None
+    assert middle([2.0, 8.0]) == Middle(5.0, None, None, 2)

@@ -1,0 +1,40 @@
+"""hey: Go, net/http."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from benches.generators.base import Generator, Scene, Told, refuse_flow, refuse_rate
+from benches.generators.go import module_version
+from benches.works import Work
+
+
+def command(work: Work, scene: Scene) -> list[str]:
+    refuse_flow(work)
+    refuse_rate(work)  # its -q holds each worker back after an answer, which is a closed loop still
+    command = ["hey", "-cpus", "1", "-c", str(work.connections), "-z", f"{scene.seconds}s"]
+    if work.kind == "post":
+        command += ["-m", "POST", "-T", "application/json", "-D", scene.body()]
+    return [*command, *(["-disable-keepalive"] if work.is_fresh else []), scene.url(work)]
+
+
+def read(text: str, folder: Path) -> Told:
+    """From `Latency distribution` and `Slowest`; no p99.9 is printed, absent where it has too few values."""
+
+    def seconds(pattern: str) -> float | None:
+        found = re.search(pattern + r"\s+([\d.]+) secs", text)
+        return float(found[1]) if found else None
+
+    return Told(seconds(r"\b50%+ in"), seconds(r"\b99%+ in"), None, seconds(r"Slowest:"))
+
+
+HEY = Generator(
+    "hey",
+    command,
+    lambda: None if shutil.which("hey") else "not installed",
+    lambda: module_version("hey"),
+    read,
+    is_slow=True,
+)

@@ -1,0 +1,126 @@
+"""Our engine, every statistic on, through its own door (`drive.py`), and the command line around it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benches.generators.base import CannotDo, Generator, Scene, Told, asked
+from benches.works import Work
+
+DRIVE = Path(__file__).parent.parent / "drive.py"
+SECOND_NS = 1_000_000_000
+RANDOM_BODY = '{"a":{{int 1 100}},"b":{{int 1 100}}}'
+JSON_TYPE = ["Content-Type", "application/json"]
+
+
+def command(work: Work, scene: Scene) -> list[str]:
+    name = f"plan-{work.name}-{scene.seconds}s.json"
+    return [sys.executable, "-S", str(DRIVE), scene.file(name, json.dumps(plan(work, scene)))]
+
+
+def plan(work: Work, scene: Scene) -> dict[str, Any]:
+    """One stream: a user for each connection, or a rate with as many places as connections."""
+    return {
+        "schema_version": 1,
+        "seed": 1,
+        "threads": 1,
+        "cpus": [scene.cpu],
+        "duration_ns": scene.seconds * SECOND_NS,
+        "drain_ns": 0 if work.rate is None else 2 * SECOND_NS,
+        "streams": [
+            {
+                "name": "load",
+                "role": "load",
+                "target": _target(work, scene),
+                "scenarios": [{"name": "scenario", "weight": 1.0, "steps": steps(work)}],
+                "workload": _workload(work),
+                "connection": {"reuse": {"kind": "new" if work.is_fresh else "keep"}},
+                "timeout_ns": 10 * SECOND_NS,
+            }
+        ],
+    }
+
+
+def steps(work: Work) -> list[dict[str, Any]]:
+    """What an iteration does."""
+    if work.kind == "get":
+        return [{"name": "step", "method": "GET", "path": "/"}]
+    body = {"kind": "text", "text": RANDOM_BODY}
+    if work.kind == "post":
+        return [{"name": "step", "method": "POST", "path": "/", "headers": [JSON_TYPE], "body": body}]
+    item = "/items/{{id}}"
+    taken = {"name": "id", "from": {"kind": "json", "path": "data.id"}}
+    sent = {"headers": [JSON_TYPE], "body": body}
+    return [
+        {"name": "create", "method": "POST", "path": "/items", "expect": [201], "extract": [taken], **sent},
+        {"name": "get", "method": "GET", "path": item},
+        {"name": "update", "method": "PUT", "path": item, **sent},
+        {"name": "list", "method": "GET", "path": "/items"},
+        {"name": "delete", "method": "DELETE", "path": item, "expect": [204]},
+    ]
+
+
+def _target(work: Work, scene: Scene) -> dict[str, Any]:
+    authority = scene.host(work).partition("://")[2]
+    target: dict[str, Any] = {"host": "127.0.0.1", "port": int(authority.partition(":")[2])}
+    target["authority"] = authority
+    if work.is_tls:
+        raise CannotDo("the engine has no TLS")
+    return target
+
+
+def _workload(work: Work) -> dict[str, Any]:
+    if work.rate is None:
+        return {"kind": "closed", "users": work.connections}
+    return {
+        "kind": "open",
+        "rate_per_s": work.rate,
+        "arrivals": "constant",
+        "max_in_flight": work.connections,
+        "overflow": "queue",
+    }
+
+
+def read(text: str, folder: Path) -> Told:
+    """From the result of the engine."""
+    times = json.loads(text)["streams"][0]["response_time_s"]
+    return Told(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
+
+
+def hit_command(work: Work, scene: Scene) -> list[str]:
+    command = [sys.executable, "-m", "loadlens", "hit", scene.url(work), "-c", str(work.connections)]
+    command += ["-d", f"{scene.seconds}s", "-t", "1", "-q", "--json"]
+    if work.kind == "flow":
+        raise CannotDo("`hit` knows one request; a flow is a study")
+    if work.is_tls:
+        command.append("--insecure")
+    if work.is_fresh:
+        command += ["--connection", "new"]
+    if work.rate is not None:
+        command += ["-r", f"{work.rate:g}"]
+    if work.kind == "post":
+        command += ["-m", "POST", "-H", "Content-Type: application/json", "-b", RANDOM_BODY]
+    return command
+
+
+def read_hit(text: str, folder: Path) -> Told:
+    """From `--json`."""
+    times = json.loads(text)["response_time_s"]
+    return Told(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
+
+
+def _why_missing() -> str | None:
+    checked = subprocess.run([sys.executable, "-S", str(DRIVE)], capture_output=True, text=True, check=False)
+    return None if checked.returncode == 0 else checked.stderr.strip().splitlines()[-1]
+
+
+def _version() -> str:
+    return asked(sys.executable, "-S", str(DRIVE))
+
+
+LOADLENS = Generator("loadlens", command, _why_missing, _version, read, has_random_body=True)
+HIT = Generator("loadlens-hit", hit_command, _why_missing, _version, read_hit, has_random_body=True)

@@ -1,0 +1,128 @@
+"""Figures of Loadlens itself that have a bar: start-up, memory of idle connections, the open loop's clock."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benches.generators.base import Scene
+from benches.generators.loadlens import DRIVE, SECOND_NS, plan
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, Origin, origin, run
+from benches.results import Limit, Results
+from benches.works import Work
+
+IDLE = 10_000  # connections
+OPEN_RATE, OPEN_SECONDS = 10_000.0, 10
+
+
+def measure_all(results: Results, set_number: int, rounds: int, program: Path, idle: int = IDLE) -> None:
+    """Measure everything here `rounds` times and add it to the results."""
+
+    def keep(name: str, value: float) -> None:
+        results.limits.append(Limit(name, set_number, value))
+        print(f"{name} {value:.6g}", file=sys.stderr)
+
+    with tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder:
+        for _ in range(rounds):
+            with origin(program, SERVER_CPU) as server:
+                keep("hit_0_cpu_s", hit_cpu_s(server))
+                few, many = (_idle_memory(server, count, folder) for count in (1, idle))
+                keep("idle_connection_bytes", (many - few) / (idle - 1))
+                keep("hit_resident_bytes", hit_resident_bytes(server, idle))
+            with origin(program, SERVER_CPU, "--log-rows", "200000") as server:
+                for name, value in open_loop(server, program, Path(folder)).items():
+                    keep(name, value)
+            results.write()
+
+
+def hit_cpu_s(server: Origin) -> float:
+    """CPU of the whole `hit -d 0`: what every use of the command costs beside its load."""
+    url = f"http://127.0.0.1:{server.port}/"
+    ended = run([sys.executable, "-m", "loadlens", "hit", url, "-d", "0"], None, limit_s=30)
+    if ended.fault is not None:
+        raise RuntimeError(f"`hit -d 0` {ended.fault}")
+    return ended.cpu_s
+
+
+def _idle_memory(server: Origin, count: int, folder: str) -> int:
+    """Anonymous memory of an engine whose connections have each answered once and now rest."""
+    work = Work("idle", count)
+    scene = Scene(server.port, 60, Path(folder), Path())
+    quiet = plan(work, scene)
+    quiet["streams"][0]["workload"] |= {
+        "think": {"kind": "fixed", "ns": 120 * SECOND_NS},
+        "ramp_ns": SECOND_NS,
+    }
+    command = [sys.executable, "-S", str(DRIVE), scene.file("idle.json", json.dumps(quiet))]
+    with _running(command, server, count) as process:
+        return _status_bytes(process, "RssAnon")
+
+
+def hit_resident_bytes(server: Origin, count: int) -> int:
+    """Resident memory of the whole `hit` while so many connections rest."""
+    url = f"http://127.0.0.1:{server.port}/"
+    command = [sys.executable, "-m", "loadlens", "hit", url, "-c", str(count), "-d", "60s", "--think", "2m"]
+    with _running([*command, "-t", "1", "-q"], server, count) as process:
+        return _status_bytes(process, "VmRSS")
+
+
+@contextlib.contextmanager
+def _running(command: list[str], server: Origin, count: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process, once as many connections are open and each has had an answer."""
+    server.new_books()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 30
+        while (books := server.books())["open"] < count or books["answered"] < count:
+            if time.monotonic() > until or process.poll() is not None:
+                raise RuntimeError(f"{books['open']} of {count} connections were opened: {command}")
+            time.sleep(0.05)
+        time.sleep(1.0)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _status_bytes(process: subprocess.Popen[bytes], name: str) -> int:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+    assert found is not None, status
+    return int(found[1]) * 1024
+
+
+def open_loop(server: Origin, program: Path, folder: Path) -> dict[str, float]:
+    """How well a rate is kept: by the server's log, and by the engine's own lateness."""
+    work = Work("open", 100, rate=OPEN_RATE)
+    scene = Scene(server.port, OPEN_SECONDS, folder, program)
+    server.new_books()
+    command = [sys.executable, "-S", str(DRIVE), scene.file("open.json", json.dumps(plan(work, scene)))]
+    ended = run(command, GENERATOR_CPU, limit_s=60)
+    if ended.fault is not None:
+        raise RuntimeError(f"the open loop {ended.fault}")
+    lag = json.loads(ended.stdout)["streams"][0]["lag_s"]
+    return {"open_rate_error": _rate_error(server.log()), **_lateness(lag)}
+
+
+def _rate_error(log: dict[str, Any]) -> float:
+    """Relative departure from the rate, from the first to the last request that the server received."""
+    times: list[int] = sorted(row["received_ns"] for row in log["rows"])
+    rate = (len(times) - 1) / ((times[-1] - times[0]) / 1e9)
+    return rate / OPEN_RATE - 1
+
+
+def _lateness(lag: dict[str, Any]) -> dict[str, float]:
+    found = {}
+    for name in ("p50", "p90", "p99"):
+        value = lag[name]["value"]
+        if value is not None:
+            found[f"open_late_{name}_s"] = value
+    return found
