@@ -234,9 +234,9 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "services.web.use",
         ),
         (
-            with_service("build: {maven: pom.xml}"),
-            "maven is not supported yet; supported: python, run",
-            "services.web.build.maven",
+            with_service("use: compose"),
+            "compose is not supported yet; supported: process, postgres, nginx",
+            "services.web.use",
         ),
         (
             changed("entry: web", "entry: https://example.org"),

@@ -56,10 +56,14 @@ BUILD: Final = Block(
         "python": Key(
             LINE, "a requirements file; installed into an environment of its own, cached by digest"
         ),
-        "run": Key(COMMAND, "a command, run once for the content of the folder"),
+        "node": Key(
+            LINE, "`package.json`: installed by npm in a copy of the folder, where the service then runs"
+        ),
+        "maven": Key(LINE, "`pom.xml`: packaged in a copy of the folder, where the service then runs"),
+        "mix": Key(LINE, "`mix.exs`: compiled in a copy of the folder, where the service then runs"),
+        "run": Key(COMMAND, "a command, run each time in the service's folder"),
     },
     "How the service's environment is made: isolated, and cached by digest.",
-    refused=dict.fromkeys(("node", "maven", "mix"), "python, run"),
     check=_one_build,
 )
 

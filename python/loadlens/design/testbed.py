@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast
 
 from loadlens.design.fill import Filler
 from loadlens.model.definition import BuildPart, Definition, Later, ResetPart, ServicePart
 from loadlens.model.topology import (
     BALANCER_SETTINGS,
     Build,
+    BuildKind,
     Entry,
     Limits,
     Ready,
@@ -121,14 +123,18 @@ def _setting(use: Use, key: str, later: Later[str], fill: Filler) -> str:
 
 
 def _build(part: BuildPart, home: Path, fill: Filler) -> Build:
-    if part.python is None:
-        return Build("run", fill.value(part.run, ""))
-    requirements = fill.value(part.python, "")
-    if home.is_dir() and not (home / requirements).is_file():
-        fill.fault(
-            f"there is no file {requirements!r} in {home.name}", part.python.place, "a requirements file"
-        )
-    return Build("python", requirements)
+    files = {"python": part.python, "node": part.node, "maven": part.maven, "mix": part.mix}
+    for kind, later in files.items():
+        if later is None:
+            continue
+        file = fill.value(later, "")
+        if home.is_dir() and not (home / file).is_file():
+            fill.fault(f"there is no file {file!r} in {home.name}", later.place, _BUILD_FILES[kind])
+        return Build(cast(BuildKind, kind), file)
+    return Build("run", fill.value(part.run, ""))
+
+
+_BUILD_FILES = {"python": "a requirements file", "node": "package.json", "maven": "pom.xml", "mix": "mix.exs"}
 
 
 def _ready(part: ServicePart, fill: Filler) -> Ready | None:

@@ -91,6 +91,9 @@ class Faults:
 class BuildPart:
     place: Place
     python: Later[str] | None = None
+    node: Later[str] | None = None
+    maven: Later[str] | None = None
+    mix: Later[str] | None = None
     run: Later[str] | None = None
 
 

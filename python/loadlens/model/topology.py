@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Scalar = str | int | float | bool
+BuildKind = Literal["python", "node", "maven", "mix", "run"]
 Use = Literal["process", "postgres", "nginx"]
 
 BALANCING_POLICIES: Final = ("round-robin", "least-connections", "random-two", "ip-hash")
@@ -33,7 +34,7 @@ BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
 class Build:
     """How a service's environment is made; isolated and cached by digest."""
 
-    kind: Literal["python", "node", "maven", "mix", "run"]
+    kind: BuildKind
     spec: str  # python: requirements file; run: a command; others: the project file
 
 

@@ -17,6 +17,7 @@ import re
 import secrets
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
-from loadlens.testbed import programs
+from loadlens.testbed import programs, staging
 from loadlens.testbed.keeper import Command, Keeper
 from loadlens.testbed.pieces import PIECES
 
@@ -35,7 +36,6 @@ BUILD_WITHIN_S = 1800.0
 _INCLUDE = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]+(\S+)")
 _LOCAL = re.compile(r"^(?:-e\b|--editable\b|\.{0,2}/|file:)|@\s*file:")
 
-_BUILD_NEEDS = {"node": ("node", "npm"), "maven": ("mvn", "java"), "mix": ("mix", "elixir")}
 
 OnLine = Callable[[str], None]
 
@@ -49,6 +49,7 @@ class Environment:
     without: tuple[str, ...] = ()  # variables of the caller that would break the isolation
     digest: str | None = None
     folder: Path | None = None
+    home: Path | None = None  # where the service runs instead of in its own folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ def prepare(
         if program is not None:
             environments[service.name] = _program(service.name, program, cache, on_line)
         elif service.build is not None:
-            environments[service.name] = _build(service.name, service.build, home, cache, on_line)
+            made = _build(service.name, service.build, home, cache, on_line)
+            environments[service.name] = made
+            folders[service.name] = made.home or home
     return Prepared(folders, environments)
 
 
@@ -140,7 +143,10 @@ def _needed(service: Service) -> Iterator[str]:
     if program is not None and program.wheel is None:
         yield program.name
     if service.build is not None:
-        yield from _BUILD_NEEDS.get(service.build.kind, ())
+        kind = staging.KINDS.get(service.build.kind)
+        if kind is not None:
+            carried = {program.name for program in kind.programs if program.wheel is not None}
+            yield from (tool for tool in kind.tools if tool not in carried)
     else:
         for command in (service.start, service.setup):
             first = (command or "$").split()[0]
@@ -195,11 +201,49 @@ def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine)
         argv = tuple(shlex.split(build.spec))
         _tool(f"build of {service}", argv, home, on_line, hint=f"run it by hand in {home}: {build.spec}")
         return Environment()
-    raise TestbedError(
-        f"there is no build of kind {build.kind!r} yet",
-        where=f"services.{service}.build.{build.kind}",
-        hint="build: {run: COMMAND} runs any build tool in the service's folder",
+    return _staged(service, build, home, cache, on_line)
+
+
+def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
+    """Build a copy of the folder, or find it in the cache; the service runs in it."""
+    kind = staging.KINDS[build.kind]
+    tools = tuple(
+        folder for program in kind.programs for folder in _program(service, program, cache, on_line).path
     )
+    environment = dict(os.environ) | kind.variables
+    environment["PATH"] = os.pathsep.join([*map(str, tools), environment.get("PATH", os.defpath)])
+    versions = tuple(_version(tool, environment) for tool in kind.tools)
+    digest = staging.digest_of(home, build.kind, versions, service)
+    shelf = cache / build.kind
+    shelf.mkdir(parents=True, exist_ok=True)
+    place, seal = shelf / digest, shelf / f"{digest}.json"
+    with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this folder")):
+        if not seal.exists():
+            on_line(f"{service}: building {home.name} with {kind.tools[0]}")
+            shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
+            staging.copy(home, place)
+            for argv in kind.commands(place):
+                _tool(f"build of {service}", argv, place, on_line, hint=kind.hint, environment=environment)
+            _write_whole(seal, {"tools": versions})
+    return Environment(
+        path=(*(place / name for name in kind.path), *tools),
+        variables=kind.variables,
+        digest=digest,
+        folder=place,
+        home=place,
+    )
+
+
+def _version(tool: str, environment: Mapping[str, str]) -> str:
+    """What a tool says of its version: another version builds anew."""
+    flag = "-version" if tool == "java" else "--version"
+    try:
+        done = subprocess.run(
+            [tool, flag], env=dict(environment), capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TestbedError(f"{tool} does not run: {error}", hint=f"try {tool} {flag}") from None
+    return (done.stdout + done.stderr).strip()
 
 
 def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> Environment:
@@ -295,9 +339,17 @@ def _interpreter() -> list[str]:
     return [platform.python_implementation(), platform.python_version(), platform.machine(), sys.base_prefix]
 
 
-def _tool(name: str, argv: tuple[str, ...], folder: Path, on_line: OnLine, *, hint: str) -> None:
+def _tool(
+    name: str,
+    argv: tuple[str, ...],
+    folder: Path,
+    on_line: OnLine,
+    *,
+    hint: str,
+    environment: Mapping[str, str] = os.environ,
+) -> None:
     """Run a build tool under a keeper of its own, so that nothing of it outlives the lab."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+    environment = {name: value for name, value in environment.items() if name != "PYTHONHOME"}
     with (
         tempfile.TemporaryDirectory(prefix="loadlens-build-") as logs,
         Keeper(marker=f"build-{secrets.token_hex(6)}") as keeper,

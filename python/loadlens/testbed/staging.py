@@ -1,0 +1,104 @@
+"""Builds that happen in a copy of the service's folder, so that the study's own folder stays as it is.
+
+The copy lives in the cache under the digest of everything that went into it, and the service runs there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadlens.errors import TestbedError
+from loadlens.testbed.programs import NODE, Program
+
+MOST_BYTES = 256 << 20
+_NOT_SOURCE = frozenset(
+    (".git", ".venv", "__pycache__", "node_modules", "target", "_build", "deps", ".elixir_ls", ".idea")
+)
+
+Argv = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How folders of one kind are built."""
+
+    commands: Callable[[Path], tuple[Argv, ...]]  # given the copy
+    tools: tuple[str, ...]  # whose versions are part of the digest
+    hint: str
+    programs: tuple[Program, ...] = ()  # tools that a wheel may bring
+    path: tuple[str, ...] = ()  # folders of the copy that are put before PATH
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def _npm(copy: Path) -> tuple[Argv, ...]:
+    quiet = ("--no-audit", "--no-fund", "--no-progress", "--omit=dev")
+    is_locked = (copy / "package-lock.json").is_file()
+    return (("npm", "ci" if is_locked else "install", *quiet),)
+
+
+KINDS: dict[str, Kind] = {
+    "node": Kind(
+        _npm,
+        ("node",),
+        "check package.json, and that the npm registry can be reached",
+        programs=(NODE,),
+        path=("node_modules/.bin",),
+        variables={"NODE_ENV": "production"},
+    ),
+    "maven": Kind(
+        lambda _: (("mvn", "-q", "-B", "-DskipTests", "package"),),
+        ("mvn", "java"),
+        "check pom.xml, and that a Maven repository can be reached",
+    ),
+    "mix": Kind(
+        lambda copy: (
+            *((("mix", "deps.get", "--only", "prod"),) if (copy / "mix.lock").is_file() else ()),
+            ("mix", "compile"),
+        ),
+        ("mix", "elixir"),
+        "check mix.exs; dependencies come from the Hex registry",
+        variables={"MIX_ENV": "prod"},
+    ),
+}
+
+
+def digest_of(home: Path, kind: str, versions: tuple[str, ...], service: str) -> str:
+    """SHA-256 over names and content of the folder's sources, the kind and its tools.
+
+    Raises:
+        TestbedError: The folder is too large to be a service's sources.
+    """
+    digest = hashlib.sha256("\0".join((kind, *versions)).encode())
+    total = 0
+    for path in sources(home):
+        total += path.stat().st_size
+        if total > MOST_BYTES:
+            raise TestbedError(
+                f"the folder of {service} holds more than {MOST_BYTES >> 20} MiB of sources",
+                where=str(home),
+                hint="keep data elsewhere: the build copies the folder",
+            )
+        content = hashlib.sha256(path.read_bytes()).digest()
+        digest.update(b"\0" + str(path.relative_to(home)).encode() + b"\0" + content)
+    return digest.hexdigest()[:32]
+
+
+def sources(home: Path) -> Iterator[Path]:
+    """The files of a folder that a build reads, in a fixed order."""
+    for folder, folders, files in os.walk(home):
+        folders[:] = sorted(name for name in folders if name not in _NOT_SOURCE)
+        yield from (Path(folder, name) for name in sorted(files) if Path(folder, name).is_file())
+
+
+def copy(home: Path, place: Path) -> None:
+    """The sources in a new folder."""
+    place.mkdir(parents=True)
+    for path in sources(home):
+        to = place / path.relative_to(home)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, to)

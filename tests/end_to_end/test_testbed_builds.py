@@ -1,0 +1,105 @@
+"""Builds in a copy of the service's folder, with the real tools."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Build, Entry, Ready, Service
+from loadlens.testbed import prepare, staging
+from tests.end_to_end.testbed_cases import bed_of
+
+pytestmark = pytest.mark.end_to_end
+
+APP = """
+import { createServer } from "node:http";
+import { word } from "greeting";
+createServer((_, answer) => answer.end(word)).listen(Number(process.argv[2]), "127.0.0.1");
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A Node service with one dependency, which needs no registry."""
+    made = tmp_path / "service"
+    (made / "greeting").mkdir(parents=True)
+    (made / "greeting" / "package.json").write_text(
+        json.dumps({"name": "greeting", "version": "1.0.0", "type": "module", "exports": "./index.js"})
+    )
+    (made / "greeting" / "index.js").write_text('export const word = "hello";')
+    (made / "package.json").write_text(
+        json.dumps({"name": "app", "type": "module", "dependencies": {"greeting": "file:./greeting"}})
+    )
+    (made / "app.js").write_text(APP)
+    return made
+
+
+def service(home: Path) -> Service:
+    return Service(
+        "api",
+        start="node app.js $port",
+        dir=str(home),
+        build=Build("node", "package.json"),
+        ready=Ready("/", within_s=20.0),
+    )
+
+
+def said(bed_folder: Path, made: Service) -> str:
+    with bed_of(made, folder=bed_folder, marker=f"test-{secrets.token_hex(6)}") as bed:
+        bed.start()
+        target = bed.target(Entry("api"))
+        with urllib.request.urlopen(f"http://{target.authority}/", timeout=5) as response:
+            return str(response.read().decode())
+
+
+needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="no npm here")
+
+
+@needs_node
+def test_a_node_service_runs_in_a_copy_and_its_own_folder_stays_as_it_is(tmp_path: Path, home: Path) -> None:
+    before = sorted(path.relative_to(home) for path in home.rglob("*"))
+
+    first = said(tmp_path, service(home))
+    (home / "greeting" / "index.js").write_text('export const word = "good day";')
+    second = said(tmp_path, service(home))
+
+    assert (first, second) == ("hello", "good day")
+    assert sorted(path.relative_to(home) for path in home.rglob("*")) == before
+    assert len(list((tmp_path / "cache" / "node").glob("*.json"))) == 2
+
+
+@needs_node
+def test_a_failed_build_speaks_with_the_tools_words_and_leaves_nothing_that_counts(
+    tmp_path: Path, home: Path
+) -> None:
+    (home / "package.json").write_text('{"name": "app", "dependencies": {"greeting": "file:./nowhere"}}')
+    (home / "app.js").write_text('import "no-such-package";')
+    (home / "package-lock.json").write_text("{")
+
+    with pytest.raises(TestbedError, match="build of api failed") as raised:
+        prepare([service(home)], cache=tmp_path / "cache", folder=tmp_path)
+
+    assert "npm" in raised.value.message
+    assert raised.value.hint is not None
+    assert list((tmp_path / "cache" / "node").glob("*.json")) == []
+
+
+def test_the_digest_follows_names_content_and_tools_but_not_what_a_build_makes(home: Path) -> None:
+    def digest(versions: tuple[str, ...] = ("v20",)) -> str:
+        return staging.digest_of(home, "node", versions, "api")
+
+    first = digest()
+    (home / "node_modules" / "x").mkdir(parents=True)
+    (home / "node_modules" / "x" / "index.js").write_text("1")
+    with_modules = digest()
+    other_tool = digest(("v22",))
+    (home / "app.js").rename(home / "main.js")
+
+    assert with_modules == first
+    assert len({first, other_tool, digest()}) == 3
