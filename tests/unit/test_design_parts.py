@@ -118,3 +118,33 @@ def test_a_variant_that_is_not_there_is_named_with_those_that_are(tmp_path: Path
 
 def test_backends_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert "'apy' is no service" in faults(tmp_path, "  lb: {use: nginx, over: apy}\n")[0]
+
+
+def cases(tmp_path: Path, services: str, entry: str = "$front") -> dict[str, tuple[str | None, list[str]]]:
+    text = HEAD.replace("entry: api", f"entry: {entry}").replace(
+        "load: {users: 1, duration: 9s}}",
+        "load: {users: 1, duration: 9s}, factors: {way: {direct: {front: api, balanced: false}, "
+        "through: {front: lb, balanced: true}}}}",
+    )
+    (tmp_path / "study.yaml").write_text(text + services)
+    study = design.plan(define.read(tmp_path))
+    return {
+        case.name: (case.entry.service, [service.name for service in case.services]) for case in study.cases
+    }
+
+
+def test_a_case_has_only_the_services_that_it_wants(tmp_path: Path) -> None:
+    assert cases(tmp_path, "  lb: {use: nginx, over: api, when: $balanced}\n") == {
+        "only way=direct": ("api", ["api"]),
+        "only way=through": ("lb", ["api", "lb"]),
+    }
+
+
+def test_an_entry_or_a_neighbour_that_the_case_does_not_have_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionErrors) as no_entry:
+        cases(tmp_path, "  lb: {use: nginx, over: api, when: $balanced}\n", entry="lb")
+    with pytest.raises(DefinitionErrors) as no_backend:
+        cases(tmp_path, "  b: {start: x, when: $balanced}\n  lb: {use: nginx, over: b}\n")
+
+    assert "entry 'lb' is no service" in str(no_entry.value)
+    assert "service lb needs b, which this case does not have" in str(no_backend.value)

@@ -18,6 +18,7 @@ from loadlens.define.values import (
     STATUS,
     TESTBED_TEXT,
     TEXT,
+    TRUTH,
     choices,
     counts,
 )
@@ -142,14 +143,13 @@ _SETTING_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}"), "letter
 _LATER: Final = dict.fromkeys(
     (
         "calibrate",
-        "when",
         "faults",
         "runtime",
         "counts",
         "backend",
     ),
     "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
-    "policy, settings, server_times, scrape",
+    "when, policy, settings, server_times, scrape",
 )
 
 _SERVICE_KEYS: Final = {
@@ -188,6 +188,7 @@ SERVICE: Final = Block(
             Named(VARIANT, "variant", PLAIN),
             "ways to run it; the first whose `needs` the machine has, or the one of `--variant`",
         ),
+        "when": Key(TRUTH, "whether the case has this service at all: `$balanced`", "true"),
         "over": Key(Many(LINE, or_one=True), "nginx: the services whose replicas it stands before"),
         "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
         "settings": Key(

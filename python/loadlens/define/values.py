@@ -270,6 +270,12 @@ def _cores(value: Any) -> float:
     return float(value)
 
 
+def _truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise UnitError(f"wanted true or false, got {shown(value)}", "true, or a $name of such a value")
+
+
 def _cpus(value: Any) -> tuple[int, ...]:
     """Numbers of CPUs: `0`, `[0, 2]` or, as the kernel writes them, `0-3,6`."""
     example = "0, [0, 1] or 0-3"
@@ -342,6 +348,7 @@ DURATION_ABOVE_0: Final = Value("duration", _lasting(1), _ref("duration"))
 WARMUP: Final = Value("duration or `auto`", _warmup, {"anyOf": [{"const": "auto"}, _ref("duration")]})
 SIZE: Final = Value("size", _size, {"type": ["string", "integer"]})
 CORES: Final = Value("number of cores", _cores, {"type": "number", "exclusiveMinimum": 0})
+TRUTH: Final = Value("truth value", _truth, {"type": "boolean"})
 CPUS: Final = Value(
     "CPU numbers",
     _cpus,

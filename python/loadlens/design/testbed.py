@@ -28,7 +28,19 @@ _NS_PER_S = 1e9
 
 def services(definition: Definition, fill: Filler) -> tuple[Service, ...]:
     """Every service with this case's values; names of the testbed are still open."""
-    return tuple(_service(name, part, definition.folder, fill) for name, part in definition.services.items())
+    present = {
+        name: part for name, part in definition.services.items() if fill.value(part.when, default=True)
+    }
+    made = tuple(_service(name, part, definition.folder, fill) for name, part in present.items())
+    for service in made:
+        for other in (*service.after, *service.over):
+            if other in definition.services and other not in present:
+                fill.fault(
+                    f"service {service.name} needs {other}, which this case does not have",
+                    definition.services[service.name].place,
+                    f"a `when` for {service.name} too",
+                )
+    return made
 
 
 def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service:
@@ -203,8 +215,9 @@ def entry(definition: Definition, fill: Filler) -> Entry:
                 "with a URL as entry nothing is started, but there are services", place, "remove services"
             )
         return found
-    if found.service is not None and found.service not in definition.services:
-        known = ", ".join(definition.services) or "none"
+    present = [name for name, part in definition.services.items() if fill.value(part.when, default=True)]
+    if found.service is not None and found.service not in present:
+        known = ", ".join(present) or "none"
         fill.fault(f"entry {found.service!r} is no service", place, f"services: {known}")
     return found
 

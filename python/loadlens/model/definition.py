@@ -167,6 +167,7 @@ class ServicePart:
     needs: tuple[Later[str], ...] = ()
     variants: Mapping[str, ServicePart] = field(default_factory=dict)
     variant: str | None = None  # the one that was taken
+    when: Later[bool] | None = None
     over: tuple[Later[str], ...] = ()
     policy: Later[str] | None = None
     settings: Mapping[str, Later[str]] = field(default_factory=dict)
