@@ -217,7 +217,6 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
         .streams
         .iter()
         .any(|stream| matches!(stream.workload, Workload::Open { .. }));
-    let has_core = seat.plan.cpus.is_some() || sys::usable_cores() > seat.threads;
     let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
     let _ = seat.ready.send(Ok(()));
     let (t0, t0_unix_ns) = seat.go.recv().ok()?;
@@ -226,7 +225,7 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let settings = Settings {
         drain_ns: seat.plan.drain_ns,
-        may_spin: is_open && has_core,
+        may_spin: is_open && may_poll(&seat.plan, seat.threads, sys::usable_cores()),
         t0_unix_ns,
         store_bytes: STORE_BYTES / seat.threads as usize + STORE_BYTES_PER_CONNECTION * connections,
     };
@@ -246,6 +245,15 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
         )
         .run(),
     )
+}
+
+/// Whether each thread has a core that nothing else needs, so that polling for a due time takes nothing from the
+/// service: cores were set aside for them, or half of all are left when the threads and the collector have theirs.
+fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
+    match &plan.cpus {
+        Some(cpus) => cpus.len() >= threads as usize,
+        None => usable_cores >= 2 * (threads + 1),
+    }
 }
 
 fn prepare(seat: &Seat) -> io::Result<Epoll> {
@@ -336,6 +344,23 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_polls_only_on_a_core_that_nothing_else_needs() {
+        let plan = |cpus: Option<Vec<u32>>| -> Plan {
+            let plan = serde_json::json!({
+                "schema_version": 1, "seed": 1, "duration_ns": 1, "streams": [], "cpus": cpus,
+            });
+            serde_json::from_value(plan).unwrap()
+        };
+
+        assert!(may_poll(&plan(Some(vec![1])), 1, 2)); // set aside
+        assert!(!may_poll(&plan(Some(vec![1])), 2, 2)); // two threads on one core
+        assert!(!may_poll(&plan(None), 1, 2)); // the service has the other core, and may want both
+        assert!(!may_poll(&plan(None), 1, 3));
+        assert!(may_poll(&plan(None), 1, 4));
+        assert!(!may_poll(&plan(None), 2, 4));
+    }
 
     #[test]
     fn a_panic_of_an_engine_thread_ends_the_run_and_is_told() {
