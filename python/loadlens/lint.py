@@ -370,13 +370,13 @@ def _pause_s(case: Case) -> float:
     """Mean pause of a user in one iteration, in seconds."""
     pause = case.workload.think.mean_s if isinstance(case.workload, Closed) else 0.0
     weight = sum(scenario.weight for scenario in case.scenarios)
-    return pause + sum(s.weight / weight * sum(step.think.mean_s for step in s.steps) for s in case.scenarios)
+    return pause + sum(s.weight / weight * s.pause_s for s in case.scenarios)
 
 
 def _steps(case: Case) -> float:
     """Requests of an iteration, the mean over the mix."""
     weight = sum(scenario.weight for scenario in case.scenarios)
-    return sum(scenario.weight / weight * len(scenario.steps) for scenario in case.scenarios)
+    return sum(scenario.weight / weight * scenario.requests for scenario in case.scenarios)
 
 
 def _most_requests(case: Case) -> float:
@@ -414,7 +414,7 @@ def _quantile(metric: str) -> float | None:
 
 def _shares(case: Case) -> list[float]:
     """The share of each scenario's requests among all."""
-    requests = [scenario.weight * len(scenario.steps) for scenario in case.scenarios]
+    requests = [scenario.weight * scenario.requests for scenario in case.scenarios]
     return sorted(each / sum(requests) for each in requests)
 
 

@@ -14,7 +14,7 @@ from loadlens import define, design
 from loadlens.errors import DefinitionErrors, UsageError
 from loadlens.model.study import Case, Study
 from loadlens.model.topology import Scalar
-from loadlens.model.workload import Closed, Connection, Open, Think
+from loadlens.model.workload import Closed, Connection, Group, Open, Think
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests" / "data" / "studies" / "everything"
@@ -523,3 +523,72 @@ def test_ratios_that_the_register_study_claims_are_those_of_its_published_figure
         published = [seconds[claim.experiment, levels["workers"], levels["users"]] for levels in (of, to)]
         # as published, to the three digits that the claim states
         assert claim.published == pytest.approx(published[0] / published[1], rel=5e-3), claim
+
+
+# ------------------------------------------------------------------------------------------------- groups
+
+NESTED = """\
+schema: 1
+study: shop
+question: how does a basket fill?
+params: {items: 4}
+entry: http://127.0.0.1:1
+scenarios:
+  shop:
+    - {name: home, get: /, think: 1s}
+    - group: basket
+      repeat: 2
+      steps:
+        - {name: list, get: /items, think: 10ms}
+        - repeat: $items
+          steps:
+            - {group: look, steps: [{name: item, get: "/items/{{int 1 9}}"}, {name: add, post: /basket}]}
+        - {name: total, get: /basket}
+    - {name: pay, post: /pay, think: 5s}
+experiments:
+  e: {mix: shop, load: {users: 1, iterations: 3}}
+"""
+
+
+def test_groups_nest_and_repeat(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(NESTED)
+
+    scenario = design.plan(define.read(tmp_path)).cases[0].scenarios[0]
+
+    assert [step.name for step in scenario.steps] == ["home", "list", "item", "add", "total", "pay"]
+    assert scenario.groups == (Group("basket", 1, 4, 2), Group("", 2, 2, 4), Group("look", 2, 2, 1))
+    # By hand: home 1, list 2, item and add 2 x 4 each, total 2, pay 1.
+    assert scenario.visits == (1, 2, 8, 8, 2, 1)
+    assert scenario.requests == 22
+    # Home thinks 1 s once, list 10 ms twice; pay is the last request, and nothing waits after it.
+    assert scenario.pause_s == pytest.approx(1.02)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("repeat: 2", "repeat: 0", "0"),
+        ("repeat: 2", "repeat: 60k", "requests an iteration"),
+        (
+            "group: look, steps: [{name: item",
+            "group: basket, steps: [{name: item",
+            "group 'basket' stands twice",
+        ),
+        ("{name: total, get: /basket}", "{name: total}", "a step without a request"),
+        ("{name: total, get: /basket}", "{group: g, steps: []}", "the list is empty"),
+        ("{name: total, get: /basket}", "{group: g}", "group without steps"),
+        ("{name: total, get: /basket}", "{group: g, steps: [{get: /}]}", "a step without a name"),
+        ("{name: total, get: /basket}", "{name: item, get: /}", "step 'item' stands twice"),
+        ("{name: total, get: /basket}", "{group: g, get: /, steps: [{name: t, get: /}]}", "unknown key"),
+    ],
+)
+def test_a_fault_in_a_group_has_its_line_and_key(tmp_path: Path, old: str, new: str, part: str) -> None:
+    (tmp_path / "study.yaml").write_text(NESTED.replace(old, new))
+
+    with pytest.raises(DefinitionErrors) as refused:
+        design.plan(define.read(tmp_path))
+
+    fault = next(fault for fault in refused.value.faults if part in fault.message)
+    assert re.match(r"study.yaml:\d+ scenarios.shop\[1\]", str(fault.where).rsplit("/", 1)[-1]) or (
+        part == "requests an iteration"
+    ), fault.where

@@ -237,6 +237,24 @@ pub struct Scenario {
     pub weight: f64,
     /// At least one.
     pub steps: Vec<Step>,
+    /// Steps that belong together or are repeated, in the order of their first steps, outer before inner.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+}
+
+/// Neighbouring steps of a scenario that belong together; they may be repeated.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Its name; empty: it only repeats.
+    #[serde(default)]
+    pub name: String,
+    /// Index of its first step in the scenario.
+    pub first: u16,
+    /// How many steps, those of inner groups included; at least 1.
+    pub steps: u16,
+    /// How many times in a row; at least 1.
+    pub repeat: u32,
 }
 
 /// One request of a scenario. Strings are templates: `{{...}}` is filled for each request.

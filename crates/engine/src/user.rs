@@ -55,8 +55,8 @@ pub struct User {
     pub number: u32,
     /// Index of the current step in the stream.
     pub step: u16,
-    /// Index after the last step of the scenario.
-    pub last_step: u16,
+    /// Position in the flow of its scenario.
+    pub at: u16,
     /// Where it is.
     pub phase: Phase,
     /// Failed connects in a row.
@@ -229,13 +229,14 @@ impl User {
     /// Goes to the next step, of this iteration or of a new one; returns the pause before it.
     #[inline]
     fn advance(&mut self, ends_iteration: bool, scratch: &mut Scratch) -> Option<u64> {
-        if self.step + 1 < self.last_step {
+        if let Some(next) = scratch.program.step_at(self.at + 1) {
             if !ends_iteration {
                 let think = scratch.program.steps[self.step as usize].think;
-                self.step += 1;
+                self.at += 1;
+                self.step = next;
                 return Some(think.sample(scratch.random));
             }
-            scratch.skipped = self.last_step - self.step - 1;
+            scratch.skipped = scratch.program.left_after(self.at);
         }
         let think = scratch.think?;
         if self.iterations != u64::MAX {
@@ -253,7 +254,7 @@ impl User {
     fn begin(&mut self, scenario: usize, scratch: &mut Scratch) {
         let scenario = &scratch.program.scenarios[scenario];
         self.step = scenario.first_step;
-        self.last_step = scenario.first_step + scenario.steps;
+        self.at = scenario.begins;
         if let Some(values) = scratch.values.as_deref_mut() {
             values.clear();
         }

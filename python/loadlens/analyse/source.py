@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from loadlens.model.workload import visits
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -156,14 +158,25 @@ def _stream(index: int, stream: Mapping[str, Any]) -> StreamPlan:
 def _think_per_request(stream: Mapping[str, Any]) -> float:
     """Pauses between iterations and after steps, spread over the requests of an iteration."""
     pause = mean_think_s(stream["workload"].get("think", {}))
-    requests = sum(float(scenario["weight"]) * len(scenario["steps"]) for scenario in stream["scenarios"])
+    requests = sum(float(scenario["weight"]) * sum(_visits(scenario)) for scenario in stream["scenarios"])
     weights = sum(float(scenario["weight"]) for scenario in stream["scenarios"])
     within = sum(
-        float(scenario["weight"]) * mean_think_s(step.get("think", {}))
+        float(scenario["weight"]) * times * mean_think_s(step.get("think", {}))
         for scenario in stream["scenarios"]
-        for step in scenario["steps"][:-1]  # the engine pauses after a step only before the next one
+        for step, times in zip(scenario["steps"], _pauses(scenario), strict=True)
     )
     return (pause * weights + within) / requests
+
+
+def _visits(scenario: Mapping[str, Any]) -> tuple[int, ...]:
+    groups = ((g["first"], g["steps"], g["repeat"]) for g in scenario.get("groups", ()))
+    return visits(len(scenario["steps"]), groups)
+
+
+def _pauses(scenario: Mapping[str, Any]) -> tuple[int, ...]:
+    """How often the engine pauses after each step: only before the next one of the iteration."""
+    *others, last = _visits(scenario)
+    return (*others, last - 1)
 
 
 def mean_think_s(think: Mapping[str, Any]) -> float:

@@ -46,6 +46,7 @@ from loadlens.model.definition import (
     CheckPart,
     ExperimentPart,
     ExtractPart,
+    GroupPart,
     HoldOutPart,
     LevelPart,
     LoadPart,
@@ -142,7 +143,39 @@ STEP: Final = Block(
     check=_one_request,
 )
 
-SCENARIO: Final = Many(STEP, at_least=1)
+MOST_REPEATS: Final = 65_000
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A step, or a group of steps: what has `steps` in it."""
+
+    words: str = "[step](#step) or [group](#group)"
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (STEP, GROUP)
+
+    def read(self, node: Node, at: At) -> Any:
+        is_group = isinstance(node, Tree) and not {"group", "repeat", "steps"}.isdisjoint(node.items)
+        return (GROUP if is_group else STEP).read(node, at)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [STEP.schema(), GROUP.schema()]}
+
+
+SCENARIO: Final = Many(Item(), at_least=1)
+
+GROUP: Final = Block(
+    "group",
+    GroupPart,
+    {
+        "group": Key(LABEL, "its name", "it only repeats"),
+        "repeat": Key(counts(1, MOST_REPEATS), "how many times in a row", "1"),
+        "steps": Key(SCENARIO, "its steps; groups may stand among them", required=True),
+    },
+    "Steps of a scenario that belong together, or are repeated. A repeated step is one step in the results.",
+)
 
 PROBE: Final = Block(
     "probe",

@@ -24,6 +24,8 @@ from loadlens.model.definition import (
     ServicePart,
     StepPart,
     Text,
+    groups_in,
+    steps_in,
 )
 from loadlens.model.topology import Entry
 from loadlens.units import shown
@@ -153,11 +155,13 @@ def _check_entry(definition: Definition, tree: Tree, faults: Faults) -> None:
 
 
 def _check_scenarios(definition: Definition, faults: Faults) -> None:
-    for name, steps in definition.scenarios.items():
+    for name, items in definition.scenarios.items():
+        steps = steps_in(items)
         for step in steps:
             if step.name is None and len(steps) > 1:
                 faults.add(f"a step without a name among several of {name}", step.place, "name: create")
         _check_unique([step.name for step in steps if step.name is not None], "step", faults)
+        _check_unique([each.group for each in groups_in(items) if each.group is not None], "group", faults)
         _check_extractions(name, steps, faults)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from loadlens.define.keys_load import Item
 from loadlens.define.keys_study import STUDY
 from loadlens.define.shape import Block, Many, Named, Schema, Shape
 from loadlens.define.values import SHARED_SCHEMAS
@@ -127,6 +128,9 @@ def _blocks(shape: Shape) -> Iterator[Block]:
     def walk(each: Shape) -> None:
         if isinstance(each, Named | Many):
             walk(each.item)
+        elif isinstance(each, Item):
+            for block in each.blocks:
+                walk(block)
         elif isinstance(each, Block) and each not in seen:
             seen.append(each)
             for key in each.keys.values():

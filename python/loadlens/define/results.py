@@ -22,6 +22,7 @@ from loadlens.model.definition import (
     Place,
     PublishedPart,
     StepPart,
+    steps_in,
 )
 from loadlens.units import UnitError, shown
 
@@ -46,7 +47,7 @@ def check(definition: Definition, tree: Tree, faults: Faults) -> Definition:
 def _step_names(definition: Definition) -> tuple[str, ...]:
     """Every name that results can speak of: of steps in scenarios and probes; none when one is still open."""
     named: list[tuple[str, StepPart]] = [
-        (scenario, step) for scenario, steps in definition.scenarios.items() for step in steps
+        (scenario, step) for scenario, items in definition.scenarios.items() for step in steps_in(items)
     ]
     named += definition.probes.items()
     for experiment in definition.experiments.values():

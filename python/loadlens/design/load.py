@@ -14,6 +14,7 @@ from loadlens.model.definition import (
     Definition,
     ExperimentPart,
     ExtractPart,
+    GroupPart,
     Later,
     LoadPart,
     Place,
@@ -27,6 +28,7 @@ from loadlens.model.workload import (
     Closed,
     Connection,
     Extract,
+    Group,
     Open,
     Scenario,
     Source,
@@ -37,6 +39,7 @@ from loadlens.model.workload import (
 CheckTemplate = Callable[[str, list[str]], str | None]
 _TIMEOUT_NS = 30_000_000_000
 _PROBE_RATE_PER_S = 20.0
+MOST_REQUESTS = 60_000  # of one iteration; the engine takes 65,000 for all scenarios of a mix
 _MOST_BODY_BYTES = 64 << 20
 
 
@@ -65,14 +68,32 @@ class Steps:
         self._folder = Path(folder)
         self._check_template = check_template
 
-    def scenario(self, name: str, weight: float, parts: Sequence[StepPart]) -> Scenario:
+    def scenario(self, name: str, weight: float, items: Sequence[StepPart | GroupPart]) -> Scenario:
         """One scenario of a mix."""
         known: list[str] = []  # what steps so far have extracted
-        steps = []
-        for part in parts:
-            steps.append(self.step(part, name, known))
-            known += [extract.name for extract in steps[-1].extract]
-        return Scenario(name, weight, tuple(steps))
+        steps: list[Step] = []
+        groups: list[Group] = []
+
+        def add(items: Sequence[StepPart | GroupPart]) -> None:
+            for item in items:
+                if isinstance(item, GroupPart):
+                    place, first = len(groups), len(steps)
+                    groups.append(Group("", 0, 0))  # outer before inner: its place is kept
+                    add(item.steps)
+                    title, repeat = self._fill.value(item.group, ""), self._fill.value(item.repeat, 1)
+                    groups[place] = Group(title, first, len(steps) - first, repeat)
+                else:
+                    steps.append(self.step(item, name, known))
+                    known.extend(extract.name for extract in steps[-1].extract)
+
+        add(items)
+        scenario = Scenario(name, weight, tuple(steps), tuple(groups))
+        if scenario.requests > MOST_REQUESTS:
+            message = (
+                f"{name} repeats to {scenario.requests:,} requests an iteration, at most {MOST_REQUESTS:,}"
+            )
+            self._fill.fault(message, items[0].place, "repeat less, and let users do more iterations")
+        return scenario
 
     def step(self, part: StepPart, default_name: str, known: list[str]) -> Step:
         """One request."""

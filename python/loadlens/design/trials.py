@@ -79,10 +79,10 @@ def _seconds_by_number(case: Case) -> float | None:
     """How long a load that ends by iterations or requests may take; none when it does not."""
     workload = case.workload
     weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
-    steps = sum(s.weight * len(s.steps) for s in case.scenarios) / weight or 1.0
+    steps = sum(s.weight * s.requests for s in case.scenarios) / weight or 1.0
     if isinstance(workload, Open):
         return None if workload.requests is None else workload.requests / (workload.rate_per_s * steps)
-    pauses_s = sum(s.weight * sum(step.think.mean_s for step in s.steps) for s in case.scenarios) / weight
+    pauses_s = sum(s.weight * s.pause_s for s in case.scenarios) / weight
     iteration_s = steps * ANSWER_S + pauses_s + workload.think.mean_s
     ends = [] if workload.iterations is None else [workload.iterations * iteration_s]
     if workload.requests is not None:

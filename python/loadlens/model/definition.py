@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -235,6 +235,30 @@ class StepPart:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupPart:
+    """Steps that belong together; they may be repeated."""
+
+    place: Place
+    steps: tuple[StepPart | GroupPart, ...]
+    group: Later[str] | None = None
+    repeat: Later[int] | None = None
+
+
+def steps_in(items: Iterable[StepPart | GroupPart]) -> tuple[StepPart, ...]:
+    """The steps of a scenario without its groups, in order."""
+    found: list[StepPart] = []
+    for item in items:
+        found += steps_in(item.steps) if isinstance(item, GroupPart) else (item,)
+    return tuple(found)
+
+
+def groups_in(items: Iterable[StepPart | GroupPart]) -> tuple[GroupPart, ...]:
+    """The groups of a scenario, outer before inner."""
+    groups = [item for item in items if isinstance(item, GroupPart)]
+    return tuple(each for group in groups for each in (group, *groups_in(group.steps)))
+
+
+@dataclass(frozen=True, slots=True)
 class ProbePart(StepPart):
     rate: Later[float] | None = None
     arrivals: Later[Literal["constant", "poisson"]] | None = None
@@ -369,7 +393,7 @@ class Definition:
     study: str
     question: str
     entry: Later[Entry]
-    scenarios: Mapping[str, tuple[StepPart, ...]]
+    scenarios: Mapping[str, tuple[StepPart | GroupPart, ...]]
     experiments: Mapping[str, ExperimentPart]
     folder: str = ""  # of the file, absolute
     text: str = ""  # as read

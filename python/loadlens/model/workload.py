@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -87,12 +88,47 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Neighbouring steps of a scenario that belong together; they may be repeated."""
+
+    name: str  # empty: it only repeats
+    first: int  # index of its first step in the scenario
+    steps: int  # how many, those of inner groups included
+    repeat: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """Steps that one user does in order."""
 
     name: str
     weight: float
     steps: tuple[Step, ...]
+    groups: tuple[Group, ...] = ()  # in the order of their first steps, outer before inner
+
+    @property
+    def visits(self) -> tuple[int, ...]:
+        """How often each step is due in one iteration: the product of the repeats around it."""
+        return visits(len(self.steps), [(g.first, g.steps, g.repeat) for g in self.groups])
+
+    @property
+    def requests(self) -> int:
+        """Requests of one iteration."""
+        return sum(self.visits)
+
+    @property
+    def pause_s(self) -> float:
+        """Mean pauses after the steps of one iteration, in seconds; none comes after the last."""
+        pauses = sum(times * step.think.mean_s for times, step in zip(self.visits, self.steps, strict=True))
+        return pauses - self.steps[-1].think.mean_s if self.steps else 0.0
+
+
+def visits(steps: int, groups: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
+    """How often each of `steps` steps is due in one iteration, given (first, steps, repeat) of the groups."""
+    times = [1] * steps
+    for first, length, repeat in groups:
+        times[first : first + length] = [repeat * each for each in times[first : first + length]]
+    return tuple(times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +255,7 @@ def _stream_as_dict(stream: Stream) -> dict[str, Any]:
                 "weight": scenario.weight,
                 "steps": [_step_as_dict(step) for step in scenario.steps],
             }
+            | ({"groups": [asdict(group) for group in scenario.groups]} if scenario.groups else {})
             for scenario in stream.scenarios
         ],
         "workload": workload,

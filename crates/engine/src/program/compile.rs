@@ -1,6 +1,7 @@
 //! From a plan to a program, every fault collected on the way.
 
 use super::check::{Checks, Demand, Extraction, From, Need};
+use super::flow::Flow;
 use super::json::{push_escaped, Expected, Path};
 use super::mix::Mix;
 use super::render::{Place, Request, Segment};
@@ -55,17 +56,20 @@ fn stream_program(
     let mut steps = Vec::new();
     let mut scenarios = Vec::new();
     let mut slots = 0;
+    let mut flow = Flow::default();
     for (index, scenario) in stream.scenarios.iter().enumerate() {
+        let place = format!("{at}.scenarios[{index}]");
         scenarios.push(ScenarioProgram {
             name: scenario.name.clone(),
             first_step: steps.len() as u16,
             steps: scenario.steps.len() as u16,
+            begins: flow.append(scenario, steps.len(), &place, faults),
         });
         let mut compiler = Compiler {
             world,
             faults,
             names: Vec::new(),
-            at: format!("{at}.scenarios[{index}]"),
+            at: place,
             stream,
         };
         steps.extend(compiler.steps(scenario));
@@ -80,6 +84,7 @@ fn stream_program(
         steps,
         scenarios,
         slots,
+        flow,
         mix: Mix::new(&weights),
     }
 }

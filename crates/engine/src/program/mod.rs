@@ -6,6 +6,7 @@
 mod check;
 mod compile;
 mod digest;
+mod flow;
 mod json;
 mod mix;
 mod render;
@@ -49,6 +50,7 @@ pub struct StreamProgram {
     pub scenarios: Vec<ScenarioProgram>,
     /// Slots that [`Values`] needs; 0 when nothing is extracted.
     pub slots: u16,
+    flow: flow::Flow,
     mix: Mix,
 }
 
@@ -57,6 +59,19 @@ impl StreamProgram {
     #[inline]
     pub fn draw_scenario(&self, random: &mut Random) -> usize {
         self.mix.draw(random)
+    }
+
+    /// The step at a position of the flow; none: the iteration is over.
+    #[inline]
+    pub fn step_at(&self, at: u16) -> Option<u16> {
+        let step = self.flow.step(at);
+        (step != flow::END).then_some(step)
+    }
+
+    /// How many requests of the iteration come after this position.
+    #[cold]
+    pub fn left_after(&self, at: u16) -> u16 {
+        self.flow.left_after(at)
     }
 }
 
@@ -69,6 +84,8 @@ pub struct ScenarioProgram {
     pub first_step: u16,
     /// How many there are, at least 1.
     pub steps: u16,
+    /// Position of its first step in the flow of the stream, where groups are repeated.
+    pub begins: u16,
 }
 
 /// One request and what is expected of its answer.
