@@ -1,0 +1,180 @@
+//! How many system calls a request takes, counted from outside: a second process runs the engine and is traced with
+//! ptrace(2), so a call that nobody thought of is counted too.
+//!
+//! Tracing slows every call down, so that more answers wait at each look and fewer looks are needed than in a free run; the
+//! calls that belong to one request do not depend on it.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{fs, io, mem};
+
+use loadlens_engine::run::Run;
+use loadlens_origin::{Config, Origin};
+use serde_json::{json, Value};
+
+/// Tells the second process what to run.
+const PLAN: &str = "LOADLENS_TRACED_PLAN";
+/// The engine's thread.
+const WORKER: &str = "loadlens-0";
+
+/// Calls by number.
+type Calls = BTreeMap<i64, u64>;
+
+fn ptrace(request: libc::c_uint, tid: libc::pid_t, address: usize, data: usize) -> i64 {
+    // SAFETY: the callers give addresses of their own, valid for what the request writes.
+    unsafe { libc::ptrace(request, tid, address, data) }
+}
+
+/// The number of the call that a stopped thread is about to make; none when it comes back from one.
+fn entered(tid: libc::pid_t) -> Option<i64> {
+    // SAFETY: zeros are a valid value of a struct of numbers.
+    let mut info: libc::ptrace_syscall_info = unsafe { mem::zeroed() };
+    let size = mem::size_of_val(&info);
+    let told = ptrace(
+        libc::PTRACE_GET_SYSCALL_INFO,
+        tid,
+        size,
+        (&raw mut info) as usize,
+    );
+    assert!(told > 0, "{}", io::Error::last_os_error());
+    // SAFETY: the kernel has said which member of the union is there.
+    (info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then(|| unsafe { info.u.entry.nr } as i64)
+}
+
+/// Runs a plan in a traced process and counts the calls of the engine's thread.
+#[allow(clippy::zombie_processes)] // the loop waits for it
+fn calls_of_worker(plan: &Value) -> Calls {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "the_traced_process", "--ignored", "--quiet"])
+        .env(PLAN, plan.to_string())
+        .stdout(Stdio::null());
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe {
+        command.pre_exec(|| match ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        })
+    };
+    let child = command.spawn().expect("this test needs ptrace(2)");
+    let pid = child.id() as libc::pid_t;
+    let mut by_thread: BTreeMap<libc::pid_t, Calls> = BTreeMap::new();
+    let mut of_worker = None;
+    let mut is_begun = false;
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is valid for writing. Only children of this thread are waited for: other tests have theirs.
+        let tid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) };
+        assert!(tid > 0, "{}", io::Error::last_os_error());
+        if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+            if tid == pid {
+                assert_eq!(status, 0, "the traced process failed");
+                return of_worker.expect("the engine's thread was not seen");
+            }
+            continue;
+        }
+        let mut signal = libc::WSTOPSIG(status);
+        if !is_begun {
+            is_begun = true;
+            let options = libc::PTRACE_O_TRACESYSGOOD
+                | libc::PTRACE_O_TRACECLONE
+                | libc::PTRACE_O_TRACEEXIT
+                | libc::PTRACE_O_EXITKILL;
+            assert_eq!(ptrace(libc::PTRACE_SETOPTIONS, tid, 0, options as usize), 0);
+            signal = 0;
+        } else if signal == libc::SIGTRAP | 0x80 {
+            if let Some(number) = entered(tid) {
+                *by_thread.entry(tid).or_default().entry(number).or_default() += 1;
+            }
+            signal = 0;
+        } else if signal == libc::SIGTRAP {
+            if status >> 16 == libc::PTRACE_EVENT_EXIT {
+                let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
+                if name.is_ok_and(|name| name.trim() == WORKER) {
+                    of_worker = by_thread.remove(&tid);
+                }
+            }
+            signal = 0;
+        } else if signal == libc::SIGSTOP {
+            signal = 0; // a new thread begins
+        }
+        ptrace(libc::PTRACE_SYSCALL, tid, 0, signal as usize);
+    }
+}
+
+/// Calls a request, from the difference of a long run and a short one: what a run makes once is not in it.
+fn calls_a_request(connection: &Value, users: u64) -> BTreeMap<i64, f64> {
+    const FEW: u64 = 1_000;
+    const MANY: u64 = 5_000;
+    let origin = Origin::start(Config::default()).unwrap();
+    let calls = |requests: u64| {
+        let step = json!({"name": "get", "method": "GET", "path": "/json"});
+        let authority = format!("127.0.0.1:{}", origin.port);
+        let stream = json!({
+            "name": "load",
+            "role": "load",
+            "target": {"host": "127.0.0.1", "port": origin.port, "authority": authority},
+            "scenarios": [{"name": "s", "weight": 1, "steps": [step]}],
+            "workload": {"kind": "closed", "users": users, "requests": requests},
+            "connection": connection,
+            "timeout_ns": 60_000_000_000u64,
+        });
+        let plan = json!({"schema_version": 1, "seed": 7, "threads": 1, "streams": [stream]});
+        calls_of_worker(&plan)
+    };
+    let (few, many) = (calls(FEW), calls(MANY));
+    many.iter()
+        .map(|(number, count)| {
+            let before = few.get(number).copied().unwrap_or(0) as f64;
+            (*number, (*count as f64 - before) / (MANY - FEW) as f64)
+        })
+        .filter(|(_, calls)| *calls != 0.0)
+        .collect()
+}
+
+fn total(calls: &BTreeMap<i64, f64>) -> f64 {
+    calls.values().sum()
+}
+
+#[test]
+fn a_request_on_a_kept_connection_takes_two_calls_and_its_part_of_a_look() {
+    let calls = calls_a_request(&json!({"reuse": {"kind": "keep"}}), 100);
+
+    assert_eq!(calls[&libc::SYS_sendto], 1.0, "{calls:?}");
+    assert_eq!(calls[&libc::SYS_recvfrom], 1.0, "{calls:?}");
+    assert!(total(&calls) <= 2.05, "{calls:?}");
+}
+
+#[test]
+fn a_request_on_a_connection_of_its_own_takes_seven_calls_and_its_part_of_a_look() {
+    let calls = calls_a_request(&json!({"reuse": {"kind": "new"}}), 50);
+
+    let seven = [
+        libc::SYS_socket,
+        libc::SYS_setsockopt,
+        libc::SYS_connect,
+        libc::SYS_sendto,
+        libc::SYS_epoll_ctl,
+        libc::SYS_recvfrom,
+        libc::SYS_close,
+    ];
+    for number in seven {
+        assert_eq!(calls[&number], 1.0, "{number}: {calls:?}");
+    }
+    assert!(total(&calls) <= 7.1, "{calls:?}");
+}
+
+#[test]
+#[ignore = "is run by the other tests, in the process that they trace"]
+fn the_traced_process() {
+    let Ok(plan) = std::env::var(PLAN) else {
+        return;
+    };
+    let mut run = Run::new(&plan).unwrap();
+    run.start().unwrap();
+    assert!(run.wait(Duration::from_secs(60)), "{}", run.progress());
+    let result: Value = serde_json::from_str(&run.result().unwrap()).unwrap();
+    assert_eq!(result["status"], "complete", "{result}");
+}
