@@ -39,8 +39,11 @@ fn entered(tid: libc::pid_t) -> Option<i64> {
         (&raw mut info) as usize,
     );
     assert!(told > 0, "{}", io::Error::last_os_error());
-    // SAFETY: the kernel has said which member of the union is there.
-    (info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then(|| unsafe { info.u.entry.nr } as i64)
+    if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+        return None;
+    }
+    // SAFETY: the kernel has said that this member of the union is there.
+    Some(unsafe { info.u.entry.nr } as i64)
 }
 
 /// Runs a plan in a traced process and counts the calls of the engine's thread.
