@@ -106,6 +106,11 @@ def check_template(text: str, names: Sequence[str] = ()) -> str | None:
     return _engine.check_template(text, list(names))
 
 
+def check_pattern(text: str, group: int | None = None) -> str | None:
+    """What is wrong with one regular expression of which a group is wanted; none: nothing."""
+    return _engine.check_pattern(text, group)
+
+
 def read_intervals(path: Path) -> list[tuple[float, float, str, bytes, bytes]]:
     """(start_s, length_s, tag, bucket upper values, counts) of each line of an interval log."""
     return _engine.read_intervals(str(path))

@@ -249,9 +249,9 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "experiments.ladder.load.stages",
         ),
         (
-            changed("[{get: /}]", "[{get: /, check: {regex: x}}]"),
-            "regex is not supported yet",
-            "scenarios.look[0].check.regex",
+            changed("[{get: /}]", "[{get: /, check: {latency: {above: 1s}}}]"),
+            "a latency is checked from above",
+            "scenarios.look[0].check.latency",
         ),
         (SMALL + "report: {promql: {}}\n", "promql is not supported yet", "report.promql"),
         (SMALL + "feeds: {}\n", "feeds is not supported yet", "feeds"),

@@ -14,7 +14,7 @@ from loadlens import define, design
 from loadlens.errors import DefinitionErrors, UsageError
 from loadlens.model.study import Case, Study
 from loadlens.model.topology import Scalar
-from loadlens.model.workload import Closed, Connection, Group, Open, Think
+from loadlens.model.workload import Bounds, Closed, Connection, Group, Open, Source, Think
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests" / "data" / "studies" / "everything"
@@ -142,11 +142,22 @@ def test_every_key_arrives_where_it_should() -> None:
     assert create.body.value == {
         "item": {"value": "{{int 1 100}}", "tags": ["plain", "x-16"], "price": 1.5, "none": None}
     }
-    assert [(c.kind, c.path or c.name or c.text, c.equals) for c in create.checks] == [
+    assert [(c.kind, c.path, c.bounds or c.pattern or c.below_ns) for c in create.checks[5:]] == [
+        ("exists", "data", None),
+        ("exists", "items[-1]", None),
+        ("absent", "error", None),
+        ("number", "data.price", Bounds(above=0, below=100)),
+        ("count", "items", Bounds(equals=2)),
+        ("regex", None, 'id" *: *\\d+$'),
+        ("size", None, Bounds(below=64000)),
+        ("latency", None, 200_000_000),
+    ]
+    assert create.extract[2].source == Source("regex", pattern=r"/items/(\d+)", group=1, header="Location")
+    assert [(c.kind, c.path or c.name or c.text, c.equals) for c in create.checks[:5]] == [
         ("json", "data.id", 7), ("json", "items[0].ok", True), ("header", "Content-Type", "application/json"),
         ("contains", "id", None), ("contains", "data", None),
     ]  # fmt: skip
-    assert [(e.name, e.source.kind, e.source.path or e.source.name) for e in create.extract] == [
+    assert [(e.name, e.source.kind, e.source.path or e.source.name) for e in create.extract[:2]] == [
         ("id", "json", "data.id"), ("location", "header", "Location"),
     ]  # fmt: skip
     assert create.think == Think("uniform", low_ns=10_000_000, high_ns=30_000_000)
@@ -244,8 +255,8 @@ def test_templates_are_checked_with_the_values_that_earlier_steps_extract() -> N
 
     assert asked == {
         "{{int 1 100}}": set(),
-        "/items/{{id}}": {"id", "location"},
-        "value={{word 5}}": {"id", "location"},
+        "/items/{{id}}": {"id", "location", "number"},
+        "value={{word 5}}": {"id", "location", "number"},
     }
     assert [fault.message for fault in caught.value.faults] == ["no such generator: wrod"]
     assert ".body" in (caught.value.faults[0].where or "")

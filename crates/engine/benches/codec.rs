@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use loadlens_engine::http1::response::{parse_head, BodyDecoder, Framing};
 use loadlens_engine::plan::Plan;
-use loadlens_engine::program::{Program, RenderContext, Values};
+use loadlens_engine::program::{Answer, Judging, Program, RenderContext, Values};
 use loadlens_engine::random::Random;
 
 const ROUNDS: usize = 200;
@@ -111,8 +111,15 @@ fn main() {
     else {
         return;
     };
+    let mut judging = Judging::new(&program.streams[0]);
     measure("check and extraction in a JSON body", || {
         values.clear();
-        black_box(step.judge(&head, short, black_box(body), &mut values));
+        let answer = Answer {
+            status: head.status,
+            head: short,
+            body: black_box(body),
+            ..Answer::default()
+        };
+        black_box(step.judge(&answer, &mut values, &mut judging));
     });
 }

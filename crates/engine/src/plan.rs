@@ -276,7 +276,7 @@ pub struct Step {
     /// Statuses that are as expected; empty: any from 200 to 399.
     #[serde(default)]
     pub expect: Vec<u16>,
-    /// Judged after the status; the first that fails makes the outcome `check_failed`.
+    /// Judged when the status is as expected, all of them; one that fails makes the outcome `check_failed`.
     #[serde(default)]
     pub checks: Vec<Check>,
     /// Values for later steps of the same iteration.
@@ -324,6 +324,30 @@ pub enum Check {
         /// The value that must be there.
         equals: serde_json::Value,
     },
+    /// Something stands at this path of the JSON body, were it null.
+    Exists {
+        /// Dotted path.
+        path: String,
+    },
+    /// The body is JSON, and nothing stands at this path.
+    Absent {
+        /// Dotted path.
+        path: String,
+    },
+    /// A number of the JSON body lies within bounds.
+    Number {
+        /// Dotted path.
+        path: String,
+        /// Where it must lie.
+        is: Bounds,
+    },
+    /// An array of the JSON body has so many elements, an object so many members.
+    Count {
+        /// Dotted path.
+        path: String,
+        /// How many.
+        is: Bounds,
+    },
     /// A header has this value.
     Header {
         /// Name, case-insensitive.
@@ -336,6 +360,37 @@ pub enum Check {
         /// The text.
         text: String,
     },
+    /// Something in the body matches this regular expression.
+    Regex {
+        /// In the syntax of the `regex` crate.
+        pattern: String,
+    },
+    /// The decoded body has so many bytes.
+    Size {
+        /// How many.
+        is: Bounds,
+    },
+    /// The response time, from due to the last byte, is below this. Counted like every check, but an answer that is late
+    /// and as expected otherwise stays `ok`: its time belongs among those of the successes.
+    Latency {
+        /// The bound.
+        below_ns: u64,
+    },
+}
+
+/// Where a number must lie; at least one of them.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// It is this one.
+    #[serde(default)]
+    pub equals: Option<f64>,
+    /// It is larger than this.
+    #[serde(default)]
+    pub above: Option<f64>,
+    /// It is smaller than this.
+    #[serde(default)]
+    pub below: Option<f64>,
 }
 
 /// One value that later steps use as `{{name}}`.
@@ -361,5 +416,16 @@ pub enum Source {
     Header {
         /// Name, case-insensitive.
         name: String,
+    },
+    /// What a regular expression matches, in the body or in a header.
+    Regex {
+        /// In the syntax of the `regex` crate.
+        pattern: String,
+        /// Number of the group; none: the first, or the whole match when there is no group.
+        #[serde(default)]
+        group: Option<u32>,
+        /// Name of the header; none: the body.
+        #[serde(default)]
+        header: Option<String>,
     },
 }

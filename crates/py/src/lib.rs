@@ -50,6 +50,12 @@ fn check_template(text: &str, names: Vec<String>) -> Option<String> {
     program::check_template(text, &names)
 }
 
+/// A fault of one regular expression of which `group` is wanted; None: it is good.
+#[pyfunction]
+fn check_pattern(text: &str, group: Option<u32>) -> Option<String> {
+    program::check_pattern(text, group)
+}
+
 /// Start, length, tag, bucket upper values and counts (u64, little-endian) of each line of an interval log.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
@@ -149,6 +155,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
     module.add_function(wrap_pyfunction!(check_template, module)?)?;
+    module.add_function(wrap_pyfunction!(check_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from loadlens import units
+from loadlens.cli import answers
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import (
     Body,
@@ -118,6 +119,22 @@ def hit(
         Path | None,
         typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are."),
     ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATUS,...",
+            help="Take only these statuses as expected. Default: 200 to 399. Example: --expect 200,404",
+        ),
+    ] = None,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND:WHAT",
+            help="Check each answer, and count each check for itself; may be repeated. Kinds: contains:TEXT, "
+            "regex:PATTERN, json:PATH=VALUE, exists:PATH, header:NAME=VALUE, size:<N (>N, N), latency:TIME "
+            "(the response time stays below). Example: --check json:status=OK --check latency:200ms",
+        ),
+    ] = None,
     think: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none."),
@@ -180,6 +197,8 @@ def hit(
         path=path,
         headers=tuple(_header(text) for text in header or ()),
         body=body_part,
+        expect=answers.expected(expect),
+        checks=answers.checks(check or ()),
     )
     plan = Plan(
         seed=secrets.randbits(48) if seed is None else seed,

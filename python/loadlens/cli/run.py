@@ -98,6 +98,7 @@ def planned_study(
         overrides=overrides,
         quick=quick,
         check_template=engine.check_template,
+        check_pattern=engine.check_pattern,
         variants=dict(_variant(text) for text in variants or []),
         has_program=lambda program: shutil.which(program) is not None,
     )

@@ -21,6 +21,7 @@ from loadlens.define.shape import (
     Schema,
 )
 from loadlens.define.values import (
+    BOUNDS,
     CONNECTION,
     DURATION,
     DURATION_ABOVE_0,
@@ -30,6 +31,7 @@ from loadlens.define.values import (
     JSON_PATH_VALUE,
     JSON_VALUE,
     LABEL,
+    LATENCY,
     LINE,
     MIX,
     PATH,
@@ -82,17 +84,20 @@ def _one_request(node: Tree, at: At) -> None:
 
 
 def _one_source(node: Tree, at: At) -> None:
-    if len({"json", "header"} & set(node.items)) != 1:
-        at.fault(node.line, "an extraction has one source", "json: data.id, or header: Location")
+    given = set(node.items)
+    if len({"json", "header"} & given) + ("regex" in given and "header" not in given) != 1:
+        example = "json: data.id, header: Location, or regex: 'id=(\\d+)'"
+        at.fault(node.line, "an extraction has one source", example)
+    if "group" in given and "regex" not in given:
+        at.fault(node.key_lines["group"], "a group belongs to a regex", "remove group")
 
 
 def _json_paths(node: Tree, at: At) -> None:
-    paths = node.items.get("json")
-    for path in paths.items if isinstance(paths, Tree) else ():
-        if not JSON_PATH.fullmatch(path):
-            at.below("json").fault(
-                node.key_lines["json"], f"{shown(path)} is not a path into JSON", "data.id"
-            )
+    for key in ("json", "number", "count"):
+        paths = node.items.get(key)
+        for path in paths.items if isinstance(paths, Tree) else ():
+            if not JSON_PATH.fullmatch(path):
+                at.below(key).fault(node.key_lines[key], f"{shown(path)} is not a path into JSON", "data.id")
 
 
 CHECK: Final = Block(
@@ -100,11 +105,27 @@ CHECK: Final = Block(
     CheckPart,
     {
         "json": Key(Named(JSON_VALUE, "JSON path", ANY), "values in the JSON body: `{data.id: 7}`"),
+        "exists": Key(
+            Many(JSON_PATH_VALUE, or_one=True), "JSON paths at which something stands, were it null"
+        ),
+        "absent": Key(Many(JSON_PATH_VALUE, or_one=True), "JSON paths at which nothing stands"),
+        "number": Key(
+            Named(BOUNDS, "JSON path", ANY), "numbers in the JSON body: `{price: {above: 0, below: 100}}`"
+        ),
+        "count": Key(
+            Named(BOUNDS, "JSON path", ANY), "elements of arrays, members of objects: `{items: {above: 0}}`"
+        ),
         "header": Key(Named(HEADER_VALUE, "header", _HEADER_NAME), "values of headers"),
         "contains": Key(Many(TEXT, or_one=True), "texts that stand in the body"),
+        "regex": Key(Many(TEXT, or_one=True), "regular expressions that something in the body matches"),
+        "size": Key(BOUNDS, "bytes of the decoded body: `{below: 65536}`"),
+        "latency": Key(
+            LATENCY,
+            "what the response time stays below: `200ms`; counted, but an answer that is late and right "
+            "stays a success",
+        ),
     },
-    "Demands on the answer, judged after the status.",
-    refused=dict.fromkeys(("regex", "latency"), "json, header, contains"),
+    "Demands on the answer, each with counts of its own. Judged when the status is as expected.",
     check=_json_paths,
 )
 
@@ -113,10 +134,13 @@ EXTRACT: Final = Block(
     ExtractPart,
     {
         "json": Key(JSON_PATH_VALUE, "a path into the JSON body: `data.id`"),
-        "header": Key(LINE, "a header"),
+        "header": Key(LINE, "a header; with `regex`, where it searches instead of the body"),
+        "regex": Key(TEXT, "a regular expression: `'id=(\\d+)'`"),
+        "group": Key(
+            counts(0, 1000), "which group of the regular expression", "the first, or the whole match"
+        ),
     },
     "Where a value is found that later steps use as `{{name}}`.",
-    refused={"regex": "json, header"},
     check=_one_source,
 )
 

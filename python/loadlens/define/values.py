@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from loadlens.define import names
 from loadlens.define.shape import Fixed, Schema, Value
 from loadlens.model.study import METRICS
 from loadlens.model.topology import Entry, Scalar
-from loadlens.model.workload import Connection, Think
+from loadlens.model.workload import Bounds, Connection, Think
 from loadlens.units import UnitError, shown
 
 # Shared schemas, by name; `reference.py` writes them under $defs.
@@ -132,7 +133,8 @@ def _json_path(value: Any) -> str:
     return text
 
 
-JSON_PATH: Final = re.compile(r"(\[\d{1,9}\]|[^.\[\]\s]+)(\.[^.\[\]\s]+|\[\d{1,9}\])*")
+_KEY, _BRACKETS = r"[^.\[\]\s]+", r"\[(?:0|-?[1-9]\d{0,8}|\d{1,9}|\"[^\"]*\"|'[^']*')\]"
+JSON_PATH: Final = re.compile(rf"(?:{_BRACKETS}|{_KEY})(?:\.{_KEY}|{_BRACKETS})*")
 
 
 def _choice(*known: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
@@ -168,6 +170,36 @@ def _think(value: Any) -> Think:
             )
         return Think("uniform", low_ns=low, high_ns=high)
     raise UnitError("not a think time", example)
+
+
+def _bounds(value: Any) -> Bounds:
+    """A number that must be met, or {above: , below: }."""
+    example = "10, or {above: 0}, or {above: 0, below: 100}"
+    if not isinstance(value, dict):
+        return Bounds(equals=_bound(value, example))
+    if not value or set(value) - {"above", "below"}:
+        raise UnitError(f"not bounds: {shown(value)}", example)
+    bounds = Bounds(**{side: _bound(bound, example) for side, bound in value.items()})
+    if bounds.above is not None and bounds.below is not None and bounds.above >= bounds.below:
+        raise UnitError(f"nothing is above {bounds.above:g} and below {bounds.below:g}", example)
+    return bounds
+
+
+def _bound(value: Any, example: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise UnitError(f"wanted a number, got {shown(value)}", example)
+    return float(value)
+
+
+def _latency(value: Any) -> int:
+    """A time that answers stay below, bare or as {below: }."""
+    if isinstance(value, dict):
+        if list(value) != ["below"]:
+            raise UnitError(
+                f"a latency is checked from above, got {shown(value)}", "200ms, or {below: 200ms}"
+            )
+        value = value["below"]
+    return units.duration_ns(value, at_least_ns=1)
 
 
 def _connection(value: Any) -> Connection:
@@ -343,6 +375,34 @@ PATH: Final = Value("path", _path, {"type": "string", "pattern": "^/"}, is_text=
 HEADER_VALUE: Final = Value("text on one line", _header_value, _ref("text"), is_text=True)
 JSON_VALUE: Final = Value("JSON value", _anything, {}, is_nested=True, is_nothing_allowed=True)
 JSON_PATH_VALUE: Final = Value("path into JSON", _json_path, {"type": "string"}, is_text=True)
+_BOUNDS_SCHEMA: Final[Schema] = {
+    "anyOf": [
+        {"type": "number"},
+        {
+            "type": "object",
+            "properties": {"above": {"type": ["number", "string"]}, "below": {"type": ["number", "string"]}},
+            "minProperties": 1,
+            "additionalProperties": False,
+        },
+    ]
+}
+BOUNDS: Final = Value("number or `{above: , below: }`", _bounds, _BOUNDS_SCHEMA, is_nested=True)
+LATENCY: Final = Value(
+    "duration or `{below: duration}`",
+    _latency,
+    {
+        "anyOf": [
+            _ref("duration"),
+            {
+                "type": "object",
+                "properties": {"below": {"anyOf": [_ref("duration"), _ref("name")]}},
+                "required": ["below"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+    is_nested=True,
+)
 DURATION: Final = Value("duration", _lasting(0), _ref("duration"))
 DURATION_ABOVE_0: Final = Value("duration", _lasting(1), _ref("duration"))
 WARMUP: Final = Value("duration or `auto`", _warmup, {"anyOf": [{"const": "auto"}, _ref("duration")]})

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from loadlens.design import profile
 from loadlens.design.cases import TRIALS, cases_of
-from loadlens.design.load import CheckTemplate
+from loadlens.design.fill import Filler
+from loadlens.design.load import CheckPattern, CheckTemplate, Steps
 from loadlens.design.profile import parse_override
 from loadlens.design.trials import estimated_seconds, load_seconds, order
 from loadlens.design.variants import HasProgram, with_variants
@@ -27,6 +28,7 @@ def plan(
     overrides: Mapping[str, Scalar] | None = None,
     quick: bool = False,
     check_template: CheckTemplate | None = None,
+    check_pattern: CheckPattern | None = None,
     variants: Mapping[str, str] | None = None,
     has_program: HasProgram = lambda _: True,
 ) -> Study:
@@ -38,6 +40,8 @@ def plan(
         quick: Whether the quick profile is applied.
         check_template: What is wrong with a template, given the names that it may use
             (`engine.check_template`); none: templates are not checked.
+        check_pattern: What is wrong with a regular expression of which a group is wanted
+            (`engine.check_pattern`); none: they are not checked.
         variants: Service -> variant, from `--variant`.
         has_program: Whether the machine has a program: the first variant whose needs it meets is taken.
 
@@ -49,7 +53,11 @@ def plan(
     wanted = profile.with_overrides(wanted, overrides or {})
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
-    cases = cases_of(wanted, faults, check_template)
+
+    def make_steps(fill: Filler) -> Steps:
+        return Steps(fill, definition.folder, check_template, check_pattern)
+
+    cases = cases_of(wanted, faults, make_steps)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)
     report = definition.report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadlens.design import load as loads
@@ -31,7 +31,7 @@ class Cell:
 
 
 def cases_of(
-    definition: Definition, faults: Faults, check_template: loads.CheckTemplate | None
+    definition: Definition, faults: Faults, make_steps: Callable[[Filler], loads.Steps]
 ) -> tuple[Case, ...]:
     """All cases of a study; faults are noted with their lines."""
     made: list[Case] = []
@@ -44,7 +44,7 @@ def cases_of(
             break
         used: set[str] = set()
         for cell in cells:
-            made.append(_case(definition, name, experiment, cell, faults, check_template, used))
+            made.append(_case(definition, name, experiment, cell, faults, make_steps, used))
         _check_factors_matter(experiment, used, name, faults)
     trials = sum(case.trials for case in made)
     if trials > MOST_TRIALS:
@@ -92,14 +92,14 @@ def _case(
     experiment: ExperimentPart,
     cell: Cell,
     faults: Faults,
-    check_template: loads.CheckTemplate | None,
+    make_steps: Callable[[Filler], loads.Steps],
     used: set[str],
 ) -> Case:
     values: dict[str, Scalar] = dict(definition.params)
     for _, level in cell.levels:
         values.update(level.binds)
     fill = Filler(values, faults, name)
-    steps = loads.Steps(fill, definition.folder, check_template)
+    steps = make_steps(fill)
     assert experiment.load is not None, "define has seen to it that there is a load"
     load = loads.load(experiment.load, fill)
     title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])

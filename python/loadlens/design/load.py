@@ -24,6 +24,7 @@ from loadlens.model.definition import (
 from loadlens.model.study import Probe
 from loadlens.model.workload import (
     Body,
+    Bounds,
     Check,
     Closed,
     Connection,
@@ -37,6 +38,7 @@ from loadlens.model.workload import (
 )
 
 CheckTemplate = Callable[[str, list[str]], str | None]
+CheckPattern = Callable[[str, int | None], str | None]
 _TIMEOUT_NS = 30_000_000_000
 _PROBE_RATE_PER_S = 20.0
 MOST_REQUESTS = 60_000  # of one iteration; the engine takes 65,000 for all scenarios of a mix
@@ -61,12 +63,20 @@ class Steps:
         fill: Fills the names of one case.
         folder: What body files are seen from.
         check_template: Fault of a template given the names that it may use; none: not checked.
+        check_pattern: Fault of a regular expression given the group that is wanted; none: not checked.
     """
 
-    def __init__(self, fill: Filler, folder: str, check_template: CheckTemplate | None) -> None:
+    def __init__(
+        self,
+        fill: Filler,
+        folder: str,
+        check_template: CheckTemplate | None,
+        check_pattern: CheckPattern | None = None,
+    ) -> None:
         self._fill = fill
         self._folder = Path(folder)
         self._check_template = check_template
+        self._check_pattern = check_pattern
 
     def scenario(self, name: str, weight: float, items: Sequence[StepPart | GroupPart]) -> Scenario:
         """One scenario of a mix."""
@@ -160,9 +170,35 @@ class Steps:
                 for name, value in part.header.items()
             ),
             *(Check("contains", text=fill.value(text, "")) for text in part.contains),
+            *(Check("exists", path=fill.value(path, "")) for path in part.exists),
+            *(Check("absent", path=fill.value(path, "")) for path in part.absent),
+            *(
+                Check("number", path=path, bounds=fill.value(bounds, Bounds()))
+                for path, bounds in part.number.items()
+            ),
+            *(
+                Check("count", path=path, bounds=fill.value(bounds, Bounds()))
+                for path, bounds in part.count.items()
+            ),
+            *(Check("regex", pattern=self._pattern(pattern, None)) for pattern in part.regex),
+            *(() if part.size is None else (Check("size", bounds=fill.value(part.size, Bounds())),)),
+            *(() if part.latency is None else (Check("latency", below_ns=fill.value(part.latency, 1)),)),
         )
 
+    def _pattern(self, later: Later[str], group: int | None) -> str:
+        text = self._fill.value(later, "")
+        fault = None if self._check_pattern is None else self._check_pattern(text, group)
+        if fault is not None:
+            self._fill.fault(fault, later.place, "the syntax is that of Rust's regex crate: 'id=(\\d+)'")
+        return text
+
     def _extract(self, name: str, part: ExtractPart) -> Extract:
+        if part.regex is not None:
+            group = self._fill.optional(part.group)
+            header = self._fill.optional(part.header)
+            return Extract(
+                name, Source("regex", pattern=self._pattern(part.regex, group), group=group, header=header)
+            )
         if part.json is not None:
             return Extract(name, Source("json", path=self._fill.value(part.json, "")))
         return Extract(name, Source("header", name=self._fill.value(part.header, "")))

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.topology import Entry, Scalar, Use
-from loadlens.model.workload import Connection, Think
+from loadlens.model.workload import Bounds, Connection, Think
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -192,8 +192,15 @@ class ResetPart:
 class CheckPart:
     place: Place
     json: Mapping[str, Later[Any]] = field(default_factory=dict)
+    exists: tuple[Later[str], ...] = ()
+    absent: tuple[Later[str], ...] = ()
+    number: Mapping[str, Later[Bounds]] = field(default_factory=dict)
+    count: Mapping[str, Later[Bounds]] = field(default_factory=dict)
     header: Mapping[str, Later[str]] = field(default_factory=dict)
     contains: tuple[Later[str], ...] = ()
+    regex: tuple[Later[str], ...] = ()
+    size: Later[Bounds] | None = None
+    latency: Later[int] | None = None  # ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,8 @@ class ExtractPart:
     place: Place
     json: Later[str] | None = None
     header: Later[str] | None = None
+    regex: Later[str] | None = None
+    group: Later[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

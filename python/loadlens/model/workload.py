@@ -45,23 +45,40 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a number must lie; at least one of them is set."""
+
+    equals: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One demand on the answer."""
 
-    kind: Literal["json", "header", "contains"]
-    path: str | None = None
-    name: str | None = None
-    equals: Any = None
-    text: str | None = None
+    kind: Literal[
+        "json", "exists", "absent", "number", "count", "header", "contains", "regex", "size", "latency"
+    ]
+    path: str | None = None  # json, exists, absent, number, count
+    name: str | None = None  # header
+    equals: Any = None  # json, header
+    text: str | None = None  # contains
+    pattern: str | None = None  # regex
+    bounds: Bounds | None = None  # number, count, size (bytes of the decoded body); `is` in the plan
+    below_ns: int | None = None  # latency
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where an extracted value is found."""
 
-    kind: Literal["json", "header"]
-    path: str | None = None
-    name: str | None = None
+    kind: Literal["json", "header", "regex"]
+    path: str | None = None  # json
+    name: str | None = None  # header
+    pattern: str | None = None  # regex
+    group: int | None = None  # regex; none: the first group, or the whole match
+    header: str | None = None  # regex; none: in the body
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +300,8 @@ def _step_as_dict(step: Step) -> dict[str, Any]:
 
 def _check_as_dict(check: Check) -> dict[str, Any]:
     content = _set_values(check)
+    if check.bounds is not None:
+        content["is"] = content.pop("bounds")
     if check.kind in ("json", "header"):
         content["equals"] = check.equals
     return content

@@ -29,6 +29,7 @@ def hit_as_dict(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "ended": result["status"],
         "requests": stream["requests"],
         "status": stream["status"],
+        "checks": [check for step in stream["steps"] for check in step["checks"]],
         "errors": stream["errors"],
         "throughput_rps": stream["throughput_rps"],
         "response_time_s": stream["response_time_s"],

@@ -81,6 +81,44 @@ def test_an_open_loop_shows_both_times_and_what_was_due() -> None:
     assert "due 244,132 = issued 244,012 + dropped 120 + waiting 0" in shown
 
 
+def check(name: str, **said: object) -> dict[str, object]:
+    counts: dict[str, object] = {"passed": 990, "failed": 0, "not_judged": 0, "samples": []}
+    return {"name": name, "first_s": None, "last_s": None} | counts | said
+
+
+def test_each_check_has_a_row_that_says_how_many_answers_it_is_about() -> None:
+    checks = [
+        check("status 200", failed=10, first_s=0.21, last_s=9.87, samples=["0.210 s, user 1: status 500"]),
+        check("contains \x1b[31mred\nline", not_judged=10),
+        check("regex x", passed=0, not_judged=1000),
+    ]
+    made = result(steps=[{"name": "request", "checks": checks}])
+
+    shown = text(made, plan(), verbose=True)
+
+    assert "checks    status 200: 10 of 1,000 failed (first at 0.2 s, last 9.9 s)" in shown
+    assert "0.210 s, user 1: status 500" in shown
+    assert "all 990 passed, 10 not judged" in shown
+    assert "regex x: nothing to judge, 1,000 not judged" in shown
+    assert "\x1b" not in shown
+    assert "\nline" not in shown
+
+
+def test_answers_that_were_only_late_are_in_the_headline() -> None:
+    checks = [check("latency < 200 ms", passed=7, failed=993, first_s=0.0, last_s=9.0)]
+    made = result(steps=[{"name": "request", "checks": checks}])
+
+    said = headline(made["streams"][0], made)
+
+    assert said.endswith("no failures, but 99 % missed latency < 200 ms")
+
+
+def test_nearly_all_is_not_all() -> None:
+    made = result(requests={"failed": 996_000, "answered": 4_000}, errors={"reset": {"count": 996_000}})
+
+    assert headline(made["streams"][0], made).startswith("99.6 % failed")
+
+
 def test_quiet_is_the_headline_and_the_verdicts() -> None:
     assert len(summary(result(), plan(), quiet=True)) == 2
 

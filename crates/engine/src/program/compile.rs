@@ -4,12 +4,14 @@ use super::check::{Checks, Demand, Extraction, From, Need};
 use super::flow::Flow;
 use super::json::{push_escaped, Expected, Path};
 use super::mix::Mix;
+use super::naming;
+use super::pattern::Pattern;
 use super::render::{Place, Request, Segment};
 use super::template::{self, Piece, Slot};
 use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::error::Fault;
 use crate::http1::request::{is_target_byte, is_token, is_value_byte, push_component, OWN_HEADERS};
-use crate::plan::{Body, Check, Plan, Reuse, Scenario, Source, Step, Stream};
+use crate::plan::{Body, Bounds, Check, Plan, Reuse, Scenario, Source, Step, Stream};
 use crate::validate;
 
 /// The largest body file.
@@ -74,6 +76,11 @@ fn stream_program(
         };
         steps.extend(compiler.steps(scenario));
         slots = slots.max(compiler.names.len() as u16);
+    }
+    let (mut tallies, mut tools) = (0, 0);
+    for step in &mut steps {
+        let step: &mut StepProgram = step;
+        step.checks.number(&mut tallies, &mut tools);
     }
     let weights: Vec<f64> = stream
         .scenarios
@@ -432,6 +439,7 @@ impl Compiler<'_> {
     fn checks(&mut self, step: &Step) -> Checks {
         let mut checks = Checks {
             expect: step.expect.clone(),
+            names: naming::names(step),
             ..Checks::default()
         };
         for (index, check) in step.checks.iter().enumerate() {
@@ -448,11 +456,7 @@ impl Compiler<'_> {
             match origin(&extract.from) {
                 Ok(from) => {
                     let slot = self.slot(&extract.name);
-                    checks.extracts.push(Extraction {
-                        name: extract.name.clone(),
-                        slot,
-                        from,
-                    });
+                    checks.extracts.push(Extraction { slot, from });
                 }
                 Err(what) => self.fault(&place, what),
             }
@@ -497,6 +501,8 @@ fn demand(check: &Check) -> Result<Demand, String> {
         Check::Json { equals, .. } => equals.to_string().contains("{{"),
         Check::Header { equals, .. } => equals.contains("{{"),
         Check::Contains { text } => text.contains("{{"),
+        Check::Regex { pattern } => pattern.contains("{{"),
+        _ => false,
     };
     if is_template {
         return Err(
@@ -507,8 +513,21 @@ fn demand(check: &Check) -> Result<Demand, String> {
     Ok(match check {
         Check::Json { path, equals } => Demand::Json {
             path: Path::parse(path)?,
-            text: path.clone(),
             expected: Expected::new(equals),
+        },
+        Check::Exists { path } => Demand::Exists {
+            path: Path::parse(path)?,
+        },
+        Check::Absent { path } => Demand::Absent {
+            path: Path::parse(path)?,
+        },
+        Check::Number { path, is } => Demand::Number {
+            path: Path::parse(path)?,
+            bounds: usable(is)?,
+        },
+        Check::Count { path, is } => Demand::Count {
+            path: Path::parse(path)?,
+            bounds: usable(is)?,
         },
         Check::Header { name, equals } => Demand::Header {
             name: header_name(name)?,
@@ -520,16 +539,46 @@ fn demand(check: &Check) -> Result<Demand, String> {
         Check::Contains { text } => Demand::Contains(Box::new(
             memchr::memmem::Finder::new(text.as_bytes()).into_owned(),
         )),
+        Check::Regex { pattern } => Demand::Regex(Pattern::new(pattern, Some(0))?),
+        Check::Size { is } => Demand::Size(usable(is)?),
+        Check::Latency { below_ns: 0 } => {
+            return Err("no answer takes less than 0: a time above it".to_owned())
+        }
+        Check::Latency { below_ns } => Demand::Latency {
+            below_ns: *below_ns,
+        },
     })
+}
+
+/// Bounds that some number can lie within.
+fn usable(bounds: &Bounds) -> Result<Bounds, String> {
+    let given = [bounds.equals, bounds.above, bounds.below];
+    if given.iter().all(Option::is_none) {
+        return Err("no bound: give equals, above or below".to_owned());
+    }
+    if given.iter().flatten().any(|bound| !bound.is_finite()) {
+        return Err("a bound is no number".to_owned());
+    }
+    match (bounds.above, bounds.below) {
+        (Some(above), Some(below)) if above >= below => Err(format!(
+            "nothing is above {above} and below {below}: swap them"
+        )),
+        _ => Ok(*bounds),
+    }
 }
 
 fn origin(source: &Source) -> Result<From, String> {
     Ok(match source {
-        Source::Json { path } => From::Json {
-            path: Path::parse(path)?,
-            text: path.clone(),
-        },
+        Source::Json { path } => From::Json(Path::parse(path)?),
         Source::Header { name } => From::Header(header_name(name)?),
+        Source::Regex {
+            pattern,
+            group,
+            header,
+        } => From::Regex {
+            pattern: Pattern::new(pattern, *group)?,
+            header: header.as_deref().map(header_name).transpose()?,
+        },
     })
 }
 

@@ -10,7 +10,8 @@ use serde_json::Value;
 /// The deepest nesting that is followed.
 const MAX_DEPTH: u32 = 128;
 
-/// A dotted path: `data.items[0].id`, `["a key"].x`, with or without a leading `$`.
+/// A dotted path: `data.items[0].id`, `items[-1]`, `["a key"].x`, with or without a leading `$` (RFC 9535's shorthand for
+/// one value: no wildcards, slices or filters).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path(Vec<Member>);
 
@@ -18,6 +19,8 @@ pub(super) struct Path(Vec<Member>);
 enum Member {
     Key(String),
     Index(usize),
+    /// 1 is the last element.
+    FromEnd(usize),
 }
 
 impl Path {
@@ -31,26 +34,8 @@ impl Path {
             ));
         }
         while !rest.is_empty() {
-            let (member, after) = if let Some(quoted) = rest.strip_prefix("[\"") {
-                let end = quoted
-                    .find("\"]")
-                    .ok_or_else(|| format!("`[\"` is not closed in JSON path `{text}`"))?;
-                (Member::Key(quoted[..end].to_owned()), &quoted[end + 2..])
-            } else if let Some(index) = rest.strip_prefix('[') {
-                let end = index
-                    .find(']')
-                    .ok_or_else(|| format!("`[` is not closed in JSON path `{text}`"))?;
-                let number = index[..end]
-                    .parse()
-                    .ok()
-                    .filter(|_| index[..end].bytes().all(|b| b.is_ascii_digit()));
-                let number = number.ok_or_else(|| {
-                    format!(
-                        "`[{}]` in JSON path `{text}` is no index: a number from 0, or [\"a key\"]",
-                        &index[..end]
-                    )
-                })?;
-                (Member::Index(number), &index[end + 1..])
+            let (member, after) = if let Some(inside) = rest.strip_prefix('[') {
+                bracket(inside, text)?
             } else {
                 let key = if members.is_empty() && !text.starts_with('$') {
                     rest
@@ -79,20 +64,79 @@ impl Path {
 
     /// The bytes of the value at this path; none when it is not there or not valid JSON.
     pub fn find<'a>(&self, body: &'a [u8]) -> Option<&'a [u8]> {
-        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body); // RFC 8259 8.1 lets a reader ignore it
-        let mut scanner = Scanner { bytes: body, at: 0 };
+        let mut scanner = self.enter(body)?;
+        scanner.space();
+        let start = scanner.at;
+        scanner.skip_value()?;
+        let raw = &scanner.bytes[start..scanner.at];
+        is_valid(raw).then_some(raw)
+    }
+
+    /// How many elements the array at this path has, or members the object; none when there is neither.
+    pub fn count(&self, body: &[u8]) -> Option<u64> {
+        let raw = self.find(body)?;
+        let mut scanner = Scanner { bytes: raw, at: 0 };
+        match raw.first()? {
+            b'[' => scanner.count_elements(),
+            b'{' => scanner.count_members(),
+            _ => None,
+        }
+    }
+
+    /// To the place in the body that it leads to.
+    fn enter<'a>(&self, body: &'a [u8]) -> Option<Scanner<'a>> {
+        let mut scanner = Scanner::new(body);
         for member in &self.0 {
             match member {
                 Member::Key(key) => scanner.enter_member(key)?,
                 Member::Index(index) => scanner.enter_element(*index)?,
+                Member::FromEnd(back) => scanner.enter_from_end(*back)?,
             }
         }
-        scanner.space();
-        let start = scanner.at;
-        scanner.skip_value()?;
-        let raw = &body[start..scanner.at];
-        is_valid(raw).then_some(raw)
+        Some(scanner)
     }
+}
+
+/// What stands between `[` and `]`, and what follows.
+fn bracket<'a>(inside: &'a str, text: &str) -> Result<(Member, &'a str), String> {
+    for quote in ['"', '\''] {
+        let Some(quoted) = inside.strip_prefix(quote) else {
+            continue;
+        };
+        let end = quoted
+            .find(&format!("{quote}]"))
+            .ok_or_else(|| format!("`[{quote}` is not closed in JSON path `{text}`"))?;
+        return Ok((Member::Key(quoted[..end].to_owned()), &quoted[end + 2..]));
+    }
+    let end = inside
+        .find(']')
+        .ok_or_else(|| format!("`[` is not closed in JSON path `{text}`"))?;
+    let (index, after) = (&inside[..end], &inside[end + 1..]);
+    let digits = index.strip_prefix('-').unwrap_or(index);
+    let number: Option<usize> = digits.parse().ok();
+    let number = number.filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    match number {
+        Some(number) if digits.len() == index.len() => Ok((Member::Index(number), after)),
+        Some(number) if number > 0 => Ok((Member::FromEnd(number), after)),
+        _ => Err(format!(
+            "`[{index}]` in JSON path `{text}` is no index: a number from 0, -1 for the last, or [\"a key\"]"
+        )),
+    }
+}
+
+/// Whether a body is one JSON value, as far as brackets and quotes tell.
+pub(super) fn is_document(body: &[u8]) -> bool {
+    let mut scanner = Scanner::new(body);
+    let is_value = scanner.skip_value().is_some();
+    scanner.space();
+    is_value && scanner.at == scanner.bytes.len()
+}
+
+/// The number that a JSON value is; none: it is no number.
+pub(super) fn number(raw: &[u8]) -> Option<f64> {
+    let is_number = matches!(raw.first()?, b'-' | b'0'..=b'9');
+    let text = std::str::from_utf8(raw).ok()?;
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 fn is_valid(raw: &[u8]) -> bool {
@@ -113,6 +157,11 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
+    fn new(body: &'a [u8]) -> Self {
+        let bytes = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body); // RFC 8259 8.1 lets a reader ignore it
+        Scanner { bytes, at: 0 }
+    }
+
     fn space(&mut self) {
         while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
@@ -152,6 +201,49 @@ impl<'a> Scanner<'a> {
             self.pass(b',')?;
         }
         Some(())
+    }
+
+    /// To the element that is so many from the end of the array that begins here; 1 is the last.
+    fn enter_from_end(&mut self, back: usize) -> Option<()> {
+        let start = self.at;
+        let count = usize::try_from(self.count_elements()?).ok()?;
+        self.at = start;
+        self.enter_element(count.checked_sub(back)?)
+    }
+
+    /// Past the array that begins here; how many elements it has.
+    fn count_elements(&mut self) -> Option<u64> {
+        self.pass(b'[')?;
+        if self.pass(b']').is_some() {
+            return Some(0);
+        }
+        let mut count = 0;
+        loop {
+            self.skip_value()?;
+            count += 1;
+            if self.pass(b',').is_none() {
+                return self.pass(b']').map(|()| count);
+            }
+        }
+    }
+
+    /// Past the object that begins here; how many members it has.
+    fn count_members(&mut self) -> Option<u64> {
+        self.pass(b'{')?;
+        if self.pass(b'}').is_some() {
+            return Some(0);
+        }
+        let mut count = 0;
+        loop {
+            self.space();
+            self.skip_string()?;
+            self.pass(b':')?;
+            self.skip_value()?;
+            count += 1;
+            if self.pass(b',').is_none() {
+                return self.pass(b'}').map(|()| count);
+            }
+        }
     }
 
     /// Past the string that begins here; returns it with its quotes.
@@ -342,6 +434,10 @@ mod tests {
             ("n", "-1.5e3"),
             (r#"[""]"#, "0"),
             (r#"["a"].b[0]"#, "10"),
+            ("['a'].b[0]", "10"),
+            ("a.b[-1]", "[true, null]"),
+            ("a.b[-1][-2]", "true"),
+            ("a.b[-3]", "10"),
             (
                 "$",
                 r#"{ "a" : {"b": [10, {"c": "x"}, [true, null] ] } , "n": -1.5e3, "": 0 }"#,
@@ -349,7 +445,18 @@ mod tests {
         ] {
             assert_eq!(found(path, body), Some(value), "{path}");
         }
-        for path in ["b", "a.c", "a.b[3]", "a.b.c", "a[0]", "n.x", "a.b[1].c.d"] {
+        for path in [
+            "a.b[-4]",
+            "a[-1]",
+            "n[-1]",
+            "b",
+            "a.c",
+            "a.b[3]",
+            "a.b.c",
+            "a[0]",
+            "n.x",
+            "a.b[1].c.d",
+        ] {
             assert_eq!(found(path, body), None, "{path}");
         }
     }
@@ -397,6 +504,52 @@ mod tests {
     }
 
     #[test]
+    fn elements_and_members_are_counted() {
+        let body = br#"{"a":[1,[2,3],{"b":4}],"none":[ ],"o":{"x":[1,2],"y":"}"},"empty":{ },"n":7,"bad":[1,]}"#;
+
+        for (path, count) in [
+            ("a", Some(3)),
+            ("a[1]", Some(2)),
+            ("none", Some(0)),
+            ("o", Some(2)),
+            ("empty", Some(0)),
+            ("n", None),
+            ("missing", None),
+            ("bad", None),
+        ] {
+            assert_eq!(Path::parse(path).unwrap().count(body), count, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_one_value_to_its_end() {
+        for (body, is) in [
+            (" {\"a\":[1,{}]} \n", true),
+            ("\u{feff}7", true),
+            ("", false),
+            ("<html>", false),
+            ("{}{}", false),
+            ("{\"a\":1", false),
+            ("[1] x", false),
+        ] {
+            assert_eq!(is_document(body.as_bytes()), is, "{body}");
+        }
+    }
+
+    #[test]
+    fn only_json_numbers_are_numbers() {
+        for (raw, value) in [
+            ("7", Some(7.0)),
+            ("-1.5e3", Some(-1500.0)),
+            ("\"7\"", None),
+            ("true", None),
+            ("null", None),
+        ] {
+            assert_eq!(number(raw.as_bytes()), value, "{raw}");
+        }
+    }
+
+    #[test]
     fn nesting_is_followed_to_128_levels() {
         let nested = |depth: usize| {
             format!(
@@ -420,7 +573,11 @@ mod tests {
             ("a.", "empty name"),
             ("a[", "not closed"),
             ("a[x]", "no index"),
-            ("a[-1]", "no index"),
+            ("a[-0]", "no index"),
+            ("a[--1]", "no index"),
+            ("a[+1]", "no index"),
+            ("a[*]", "no index"),
+            ("a['b", "not closed"),
             ("a[]", "no index"),
             ("a[\"b", "not closed"),
             ("a[0]b", "a dot is missing"),

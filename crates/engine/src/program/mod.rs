@@ -8,20 +8,23 @@ mod compile;
 mod digest;
 mod flow;
 mod json;
+mod judging;
 mod mix;
+mod naming;
+mod pattern;
 mod render;
 mod template;
 mod values;
 
-pub use check::{Judgement, Need};
+pub use check::{Answer, Judgement, Need};
 pub(crate) use compile::check;
+pub use judging::{CheckNote, CheckTally, Judging, Miss, CHECK_SAMPLES};
 pub use mix::Mix;
 pub use render::{RenderContext, RenderFault};
 pub use template::check_template;
 pub use values::{Values, MAX_VALUE_BYTES};
 
 use crate::error::Fault;
-use crate::http1::response::Head;
 use crate::plan::{Plan, Think};
 use crate::random::Random;
 
@@ -126,29 +129,32 @@ impl StepProgram {
         self.request.render(values, context, out)
     }
 
-    /// Judges a whole answer and keeps what it extracts.
-    ///
-    /// `head_bytes` may be empty when [`StepProgram::need`] is `Nothing`, `body` unless it is `Body`.
+    /// Judges a whole answer, counts what its checks say, and keeps what it extracts.
     #[inline]
-    pub fn judge(
-        &self,
-        head: &Head,
-        head_bytes: &[u8],
-        body: &[u8],
-        values: &mut Values,
-    ) -> Judgement {
-        self.checks.judge(head.status, head_bytes, body, values)
+    pub fn judge(&self, answer: &Answer, values: &mut Values, judging: &mut Judging) -> Judgement {
+        self.checks.judge(answer, values, judging)
     }
 
     /// Whether the iteration ends here, its other steps skipped: a value that this step extracts is not there.
     pub fn ends_iteration(&self, judgement: Judgement) -> bool {
-        judgement != Judgement::Ok && self.checks.extracts()
+        judgement.lacks_values() && self.checks.extracts()
     }
 
-    /// What a judgement means, in words for an error sample; never holds what the server sent.
-    pub fn explain(&self, judgement: Judgement) -> String {
-        self.checks.explain(judgement)
+    /// What is counted of its answers, in words: its status, its checks, its extractions; empty for a step that has
+    /// neither checks nor extractions nor expected statuses of its own.
+    pub fn checks(&self) -> &[String] {
+        &self.checks.names
     }
+
+    /// Where the tallies of its checks begin in those of the stream.
+    pub fn first_check(&self) -> usize {
+        self.checks.first_tally
+    }
+}
+
+/// What is wrong with a regular expression of which `group` is wanted; none: nothing.
+pub fn check_pattern(text: &str, group: Option<u32>) -> Option<String> {
+    pattern::Pattern::new(text, group).err()
 }
 
 #[cfg(test)]

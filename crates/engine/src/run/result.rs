@@ -10,7 +10,7 @@ use serde_json::{json, Map, Value};
 use crate::error::{Class, Outcome};
 use crate::health::{Health, Signs};
 use crate::plan::{Plan, Role, Workload};
-use crate::program::Program;
+use crate::program::{CheckNote, CheckTally, Program, StepProgram};
 use crate::record::collector::Collected;
 use crate::record::files::{failures, statuses};
 use crate::record::grid::Phase;
@@ -250,6 +250,7 @@ impl Material<'_> {
                     "name": program.steps[step as usize].name,
                     "scenario": scenario.name,
                     "requests": self.requests_of_step(at).to_json(),
+                    "checks": self.checks(index, &program.steps[step as usize]),
                     "throughput_rps": response.throughput(),
                     "response_time_s": response.distribution(),
                     "service_time_s": service.distribution(),
@@ -257,6 +258,36 @@ impl Material<'_> {
             }
         }
         steps
+    }
+
+    /// What each check of a step said, over all threads.
+    fn checks(&self, stream: usize, step: &StepProgram) -> Vec<Value> {
+        let of_check = |(number, name): (usize, &String)| {
+            let mut sum = CheckTally::default();
+            self.ends
+                .iter()
+                .filter_map(|end| end.checks[stream].get(step.first_check() + number))
+                .for_each(|tally| sum.merge(tally));
+            let at = |ns: u64| (sum.failed > 0).then_some(seconds(ns));
+            let sample = |note: &CheckNote| {
+                format!(
+                    "{:.3} s, user {}: {}",
+                    seconds(note.at),
+                    note.user,
+                    note.miss.what()
+                )
+            };
+            json!({
+                "name": name,
+                "passed": sum.passed,
+                "failed": sum.failed,
+                "not_judged": sum.not_judged,
+                "first_s": at(sum.first),
+                "last_s": at(sum.last),
+                "samples": sum.samples.iter().map(sample).collect::<Vec<_>>(),
+            })
+        };
+        step.checks().iter().enumerate().map(of_check).collect()
     }
 
     fn errors(&self, index: usize, whole: &StreamSum) -> Map<String, Value> {

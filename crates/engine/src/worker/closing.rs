@@ -142,7 +142,12 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let engine = self.recorder.engine();
         engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
         engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
+        let mut checks = vec![Vec::new(); self.first_step.len()];
+        for lane in &mut self.lanes {
+            checks[lane.stream as usize] = std::mem::take(&mut lane.judging.tallies);
+        }
         WorkerEnd {
+            checks,
             left: self.left,
             remains: self.recorder.finish(now),
             at: now,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::arrival::{Part, Schedule};
 use crate::http1::known::KnownHead;
 use crate::plan::{self, Overflow, Reuse, Role, Workload};
-use crate::program::{StreamProgram, Values};
+use crate::program::{Judging, StreamProgram, Values};
 use crate::random::Random;
 use crate::user::{Quota, User, NONE};
 
@@ -99,6 +99,8 @@ pub struct Lane<'p> {
     pub known: Vec<KnownHead>,
     /// What users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
+    /// What its checks said so far, and what they are judged with.
+    pub judging: Judging,
     /// Pause between iterations; none: an open stream.
     pub think: Option<plan::Think>,
     /// Its arrivals; none: a closed stream.
@@ -259,6 +261,7 @@ impl<'p> Lane<'p> {
                 .map(|step| KnownHead::new(step.request_is_head))
                 .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
+            judging: Judging::new(program),
             active: if think.is_some() {
                 users.len() as u32
             } else {

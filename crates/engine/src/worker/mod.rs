@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
 use crate::plan::Role;
+use crate::program::CheckTally;
 use crate::record::recorder::{Recorder, Remains};
 use crate::transport::{Net, Ready};
 use crate::user::{Event, Phase};
@@ -111,6 +112,8 @@ pub struct WorkerEnd {
     pub left: Vec<Left>,
     /// Of its recorder.
     pub remains: Remains,
+    /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.
+    pub checks: Vec<Vec<CheckTally>>,
     /// When it ended.
     pub at: u64,
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::program::Judgement;
+use crate::program::{Answer, Judgement};
 use crate::transport::{Io, Net, NetError, Ready};
 use crate::user::Phase;
 
@@ -176,7 +176,17 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             .values
             .get_mut(who.user as usize)
             .unwrap_or(&mut nothing);
-        let judgement = step.judge(&head, head_bytes, body, values);
+        let user = &lane.users[who.user as usize];
+        let answer = Answer {
+            status: head.status,
+            head: head_bytes,
+            body,
+            body_bytes: connection.reply.body_bytes,
+            response_ns: now - user.due,
+            at: now,
+            user: user.number,
+        };
+        let judgement = step.judge(&answer, values, &mut lane.judging);
         let end = End {
             outcome: judgement.outcome(),
             ends_iteration: judgement != Judgement::Ok && step.ends_iteration(judgement),

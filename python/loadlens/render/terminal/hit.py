@@ -23,6 +23,7 @@ ALL_QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
 NAMES = {"p999": "p99.9"}
 PER_SECOND = numbers.scale("1/s")
 STRIP_WIDTH = 32
+SAMPLES = 5  # of each failing check; the JSON holds them all
 
 Block = Mapping[str, Any]
 
@@ -59,6 +60,7 @@ def summary(
     if stream["law_holds"]:
         lines += _figures(stream, result, verbose=verbose)
         lines += _failures(stream, verbose=verbose)
+        lines += check_rows(stream, verbose=verbose)
         strip = _strip(stream["response_time_s"])
         lines += ["", *strip] if strip else []
     lines += ["", *_books(stream, result, plan)]
@@ -88,13 +90,13 @@ def headline(stream: Block, result: Block) -> str:
     times = stream["response_time_s"]
     parts = []
     if bad:
-        parts.append(f"{100 * bad / judged:.2g} % failed ({_failure_words(stream)})")
+        parts.append(f"{_percent(bad / judged)} % failed ({_failure_words(stream)})")
     parts.append(speed)
     for key, phrase in (("p50", "half within {}"), ("p99", "99 % within {}")):
         if times[key]["value"] is not None:
             parts.append(phrase.format(numbers.with_unit(times[key]["value"], "s")))
     if not bad:
-        parts.append("no failures")
+        parts.append(f"no failures{_missed(stream)}")
     return "; ".join(parts[:2] if bad else parts[:1]) + "; " + ", ".join(parts[2:] if bad else parts[1:])
 
 
@@ -229,6 +231,43 @@ def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
         rows.append(f"check failed {numbers.count(requests['check_failed'])}")
     for index, row in enumerate(rows):
         yield f"  {'failed' if index == 0 else '':<10}{row}"
+
+
+def check_rows(stream: Block, *, verbose: bool) -> Iterator[str]:
+    """One row for each check of the load's steps: how many passed, or how many failed and when."""
+    checks = [(step, check) for step in stream["steps"] for check in step.get("checks", ())]
+    is_one_step = len(stream["steps"]) == 1
+    for index, (step, check) in enumerate(checks):
+        judged = check["passed"] + check["failed"]
+        name = words.cut(words.plain(check["name"]), 60)
+        if not is_one_step:
+            name = f"{words.cut(words.plain(step['name']), 30)}: {name}"
+        if check["failed"]:
+            said = f"{numbers.count(check['failed'])} of {numbers.count(judged)} failed"
+            said += f" (first at {check['first_s']:.1f} s, last {check['last_s']:.1f} s)"
+        else:
+            said = f"all {numbers.count(judged)} passed" if judged else "nothing to judge"
+        if check["not_judged"]:
+            said += f", {numbers.count(check['not_judged'])} not judged"
+        yield f"  {'checks' if index == 0 else '':<10}{name}: {said}"
+        if verbose:
+            yield from (f"{'':<16}{words.plain(sample)}" for sample in check["samples"][:SAMPLES])
+
+
+def _missed(stream: Block) -> str:
+    """The check that most answers missed although each was as expected: they were late."""
+    checks = [check for step in stream["steps"] for check in step.get("checks", ()) if check["failed"]]
+    if not checks:
+        return ""
+    worst = max(checks, key=lambda check: check["failed"] / (check["passed"] + check["failed"]))
+    share = worst["failed"] / (worst["passed"] + worst["failed"])
+    return f", but {_percent(share)} % missed {words.cut(words.plain(worst['name']), 40)}"
+
+
+def _percent(share: float) -> str:
+    """Two digits, more where they would say that all is lost: 1.3, 56, 99.6, 100."""
+    percent = 100 * share
+    return f"{percent:.2g}" if percent < 99.5 else f"{percent:.4g}"
 
 
 def _failure_words(stream: Block) -> str:

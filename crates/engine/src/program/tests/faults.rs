@@ -204,3 +204,53 @@ fn every_fault_comes_at_once_and_from_both_ways_of_asking() {
     assert_eq!(faults.len(), 7);
     assert_eq!(Program::compile(&plan).unwrap_err(), faults);
 }
+
+#[test]
+fn checks_that_cannot_be_are_refused_where_they_stand() {
+    let step = |checks: serde_json::Value| json!([{"name": "a", "method": "GET", "path": "/", "checks": [checks]}]);
+    for (check, part) in [
+        (
+            json!({"kind": "regex", "pattern": "(a"}),
+            "`(a` is no regular expression: unclosed group",
+        ),
+        (
+            json!({"kind": "regex", "pattern": "{{uuid}}"}),
+            "templates are not filled here",
+        ),
+        (json!({"kind": "exists", "path": "a["}), "not closed"),
+        (json!({"kind": "absent", "path": ""}), "no JSON path"),
+        (json!({"kind": "number", "path": "a", "is": {}}), "no bound"),
+        (
+            json!({"kind": "count", "path": "a", "is": {"above": 2, "below": 2}}),
+            "nothing is above 2 and below 2",
+        ),
+        (json!({"kind": "size", "is": {}}), "no bound"),
+        (json!({"kind": "latency", "below_ns": 0}), "a time above it"),
+    ] {
+        let fault = fault(step(check));
+        assert!(
+            fault.starts_with("streams[0].scenarios[0].steps[0].checks[0]: ")
+                && fault.contains(part),
+            "{fault}"
+        );
+    }
+    let extract = |from: serde_json::Value| json!([{"name": "a", "method": "GET", "path": "/", "extract": [{"name": "x", "from": from}]}]);
+    for (from, part) in [
+        (json!({"kind": "regex", "pattern": "a("}), "unclosed group"),
+        (
+            json!({"kind": "regex", "pattern": "a", "group": 1}),
+            "has 0 groups, no group 1",
+        ),
+        (
+            json!({"kind": "regex", "pattern": "a", "header": "a b"}),
+            "no header name",
+        ),
+    ] {
+        let fault = fault(extract(from));
+        assert!(
+            fault.starts_with("streams[0].scenarios[0].steps[0].extract[0]: ")
+                && fault.contains(part),
+            "{fault}"
+        );
+    }
+}

@@ -4,6 +4,7 @@ mod faults;
 mod generated;
 mod judging;
 mod requests;
+mod split;
 
 use serde_json::{json, Value as Json};
 
@@ -61,6 +62,21 @@ fn extracted(stream: &StreamProgram, body: &str) -> Values {
 }
 
 fn answered(step: &StepProgram, headers: &str, body: &str, values: &mut Values) -> Judgement {
+    // Room for the tallies of any step of these tests.
+    let mut judging = Judging {
+        tallies: vec![CheckTally::default(); 64],
+        ..Judging::default()
+    };
+    judged(step, headers, body, values, &mut judging)
+}
+
+fn judged(
+    step: &StepProgram,
+    headers: &str,
+    body: &str,
+    values: &mut Values,
+    judging: &mut Judging,
+) -> Judgement {
     let bytes = format!(
         "HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n",
         body.len()
@@ -68,5 +84,12 @@ fn answered(step: &StepProgram, headers: &str, body: &str, values: &mut Values) 
     let HeadResult::Complete(head) = parse_head(bytes.as_bytes(), false) else {
         panic!("{bytes}")
     };
-    step.judge(&head, bytes.as_bytes(), body.as_bytes(), values)
+    let answer = Answer {
+        status: head.status,
+        head: bytes.as_bytes(),
+        body: body.as_bytes(),
+        body_bytes: body.len() as u64,
+        ..Answer::default()
+    };
+    step.judge(&answer, values, judging)
 }

@@ -1,0 +1,93 @@
+"""What `hit` demands of answers: the texts of --expect and --check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from loadlens import units
+from loadlens.errors import UsageError
+from loadlens.model.workload import Bounds, Check
+
+_FORMS = (
+    "contains:OK, regex:'id=\\d+', json:data.id=7, exists:data.id, header:X-Kind=fine, size:<64k, "
+    "latency:200ms"
+)
+
+
+def expected(text: str | None) -> tuple[int, ...]:
+    """The statuses of --expect; empty: any from 200 to 399."""
+    if text is None:
+        return ()
+    codes = [part.strip() for part in text.split(",")]
+    bad = [code for code in codes if not code.isdecimal() or not 200 <= int(code) <= 599]
+    if bad:
+        raise UsageError(f"not a final status: {bad[0]!r}", where="--expect", hint="--expect 200,201")
+    return tuple(int(code) for code in codes)
+
+
+def checks(texts: Sequence[str]) -> tuple[Check, ...]:
+    """The demands of every --check."""
+    return tuple(_check(text) for text in texts)
+
+
+def _check(text: str) -> Check:
+    kind, colon, what = text.partition(":")
+    if not colon or not what:
+        raise UsageError(f"not a check: {text!r}", where="--check", hint=_FORMS)
+    match kind.strip():
+        case "contains":
+            return Check("contains", text=what)
+        case "regex":
+            _refuse_bad_pattern(what)
+            return Check("regex", pattern=what)
+        case "exists":
+            return Check("exists", path=what)
+        case "json":
+            path, value = _pair(text, what, "json:data.id=7")
+            return Check("json", path=path, equals=_json(value))
+        case "header":
+            name, value = _pair(text, what, "header:X-Kind=fine")
+            return Check("header", name=name, equals=value.strip())
+        case "size":
+            return Check("size", bounds=_size(what))
+        case "latency":
+            try:
+                return Check("latency", below_ns=units.duration_ns(what, at_least_ns=1))
+            except units.UnitError as fault:
+                raise UsageError(fault.message, where="--check", hint=f"latency:{fault.example}") from None
+        case _:
+            raise UsageError(f"unknown kind of check {kind!r}", where="--check", hint=_FORMS)
+
+
+def _pair(text: str, what: str, example: str) -> tuple[str, str]:
+    left, equals, right = what.partition("=")
+    if not equals or not left.strip():
+        raise UsageError(f"a check without what it compares: {text!r}", where="--check", hint=example)
+    return left.strip(), right
+
+
+def _json(text: str) -> Any:
+    """A JSON value; what is none is text: `json:status=OK` needs no quotes."""
+    try:
+        return json.loads(text, parse_constant=lambda constant: constant)
+    except ValueError:
+        return text
+
+
+def _size(text: str) -> Bounds:
+    sign, number = (text[0], text[1:]) if text[0] in "<>" else ("", text)
+    try:
+        size = float(units.count(number, at_least=0))
+    except units.UnitError as fault:
+        raise UsageError(fault.message, where="--check", hint="size:<64k, size:>0 or size:120") from None
+    return {"<": Bounds(below=size), ">": Bounds(above=size)}.get(sign, Bounds(equals=size))
+
+
+def _refuse_bad_pattern(pattern: str) -> None:
+    from loadlens import engine
+
+    fault = engine.check_pattern(pattern)
+    if fault is not None:
+        raise UsageError(fault, where="--check", hint="the syntax is that of Rust's regex crate")
