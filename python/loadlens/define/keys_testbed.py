@@ -13,6 +13,7 @@ from loadlens.define.values import (
     DURATION,
     DURATION_ABOVE_0,
     LINE,
+    PACKAGE,
     PATH,
     SIZE,
     STATUS,
@@ -41,8 +42,11 @@ _OTHER_USES: Final = ("haproxy", "fault-proxy", "prometheus", "compose")
 
 
 def _one_build(node: Tree, at: At) -> None:
-    if len(node.items) != 1:
-        at.fault(node.line, f"a build is one thing, got {len(node.items)} keys", "python: requirements.txt")
+    kinds = [key for key in node.items if key != "debian"]
+    if len(kinds) != 1:
+        at.fault(node.line, f"a build is one thing, got {len(kinds)}", "python: requirements.txt")
+    if "debian" in node.items and kinds != ["mix"]:
+        at.below("debian").fault(node.key_lines["debian"], "debian goes with mix", "mix: mix.exs")
 
 
 def _reset_does_something(node: Tree, at: At) -> None:
@@ -62,6 +66,10 @@ BUILD: Final = Block(
         ),
         "maven": Key(LINE, "`pom.xml`: packaged in a copy of the folder, where the service then runs"),
         "mix": Key(LINE, "`mix.exs`: compiled in a copy of the folder, where the service then runs"),
+        "debian": Key(
+            Many(PACKAGE, or_one=True),
+            "mix: packages of the distribution, unpacked and not installed; DEBIAN_ROOT says where",
+        ),
         "run": Key(COMMAND, "a command, run each time in the service's folder"),
     },
     "How the service's environment is made: isolated, and cached by digest.",

@@ -302,6 +302,15 @@ def _cores(value: Any) -> float:
     return float(value)
 
 
+def _package(value: Any) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]{1,80}(=[A-Za-z0-9.+:~-]{1,80})?", text):
+        raise UnitError(
+            f"{shown(text)} is no name of a package", "erlang-jiffy, or with a version erlang-jiffy=1.1.1-1"
+        )
+    return text
+
+
 def _truth(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -370,6 +379,7 @@ TEXT: Final = Value("text", _text, _ref("text"), is_text=True)
 TESTBED_TEXT: Final = Value("text", _text, _ref("text"), is_text=True, is_testbed=True)
 COMMAND: Final = Value("command", _command, _ref("text"), is_text=True, is_testbed=True)
 LINE: Final = Value("text on one line", _one_line, _ref("text"), is_text=True)
+PACKAGE: Final = Value("name of a package", _package, {"type": "string"})
 LABEL: Final = Value("name", _label, _ref("text"), is_text=True)
 PATH: Final = Value("path", _path, {"type": "string", "pattern": "^/"}, is_text=True)
 HEADER_VALUE: Final = Value("text on one line", _header_value, _ref("text"), is_text=True)

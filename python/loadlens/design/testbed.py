@@ -142,7 +142,7 @@ def _build(part: BuildPart, home: Path, fill: Filler) -> Build:
         file = fill.value(later, "")
         if home.is_dir() and not (home / file).is_file():
             fill.fault(f"there is no file {file!r} in {home.name}", later.place, _BUILD_FILES[kind])
-        return Build(cast(BuildKind, kind), file)
+        return Build(cast(BuildKind, kind), file, tuple(fill.value(name, "") for name in part.debian))
     return Build("run", fill.value(part.run, ""))
 
 

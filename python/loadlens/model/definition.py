@@ -94,6 +94,7 @@ class BuildPart:
     node: Later[str] | None = None
     maven: Later[str] | None = None
     mix: Later[str] | None = None
+    debian: tuple[Later[str], ...] = ()
     run: Later[str] | None = None
 
 

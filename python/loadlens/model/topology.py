@@ -36,6 +36,7 @@ class Build:
 
     kind: BuildKind
     spec: str  # python: requirements file; run: a command; others: the project file
+    debian: tuple[str, ...] = ()  # mix: packages of the distribution that are unpacked beside the build
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ def _needed(service: Service) -> Iterator[str]:
     if service.build is not None:
         kind = staging.KINDS.get(service.build.kind)
         if kind is not None:
+            yield from ("apt-get", "dpkg") if service.build.debian else ()
             carried = {program.name for program in kind.programs if program.wheel is not None}
             yield from (tool for tool in kind.tools if tool not in carried)
     else:
@@ -213,7 +214,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
     environment = dict(os.environ) | kind.variables
     environment["PATH"] = os.pathsep.join([*map(str, tools), environment.get("PATH", os.defpath)])
     versions = tuple(_version(tool, environment) for tool in kind.tools)
-    digest = staging.digest_of(home, build.kind, versions, service)
+    digest = staging.digest_of(home, build.kind, (*versions, *build.debian), service)
     shelf = cache / build.kind
     shelf.mkdir(parents=True, exist_ok=True)
     place, seal = shelf / digest, shelf / f"{digest}.json"
@@ -222,12 +223,16 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
             on_line(f"{service}: building {home.name} with {kind.tools[0]}")
             shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
             staging.copy(home, place)
+            environment |= staging.unpacked(place, build.debian)
+            for argv in staging.unpacking(build.debian):
+                hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
+                _tool(f"packages of {service}", argv, place, on_line, hint=hint, environment=environment)
             for argv in kind.commands(place):
                 _tool(f"build of {service}", argv, place, on_line, hint=kind.hint, environment=environment)
             _write_whole(seal, {"tools": versions})
     return Environment(
         path=(*(place / name for name in kind.path), *tools),
-        variables=kind.variables,
+        variables=kind.variables | staging.unpacked(place, build.debian),
         digest=digest,
         folder=place,
         home=place,

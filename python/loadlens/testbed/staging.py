@@ -35,6 +35,22 @@ class Kind:
     variables: dict[str, str] = field(default_factory=dict)
 
 
+DEBIAN = "debian"  # the folder of a copy that packages of the distribution are unpacked into
+_UNPACKED_IN = "DEBIAN_ROOT"  # the variable that says where
+
+
+def unpacking(packages: tuple[str, ...]) -> tuple[Argv, ...]:
+    """Commands that fetch packages of the distribution and unpack them, without installing anything."""
+    unpack = 'for file in *.deb; do dpkg -x "$file" .; rm "$file"; done'
+    script = f'set -e; mkdir -p {DEBIAN}; cd {DEBIAN}; apt-get -q download "$@"; {unpack}'
+    return (("sh", "-c", script, "sh", *packages),) if packages else ()
+
+
+def unpacked(place: Path, packages: tuple[str, ...]) -> dict[str, str]:
+    """The variable that tells the service where its packages are."""
+    return {_UNPACKED_IN: str(place / DEBIAN)} if packages else {}
+
+
 def _npm(copy: Path) -> tuple[Argv, ...]:
     quiet = ("--no-audit", "--no-fund", "--no-progress", "--omit=dev")
     is_locked = (copy / "package-lock.json").is_file()
