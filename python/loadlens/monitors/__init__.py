@@ -21,6 +21,8 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
     "cgroup": "loadlens.monitors.cgroup:CgroupMonitor",
     "scrape": "loadlens.monitors.scrape:ScrapeMonitor",
     "server_times": "loadlens.monitors.server_times:ServerTimesMonitor",
+    "balancer": "loadlens.monitors.balancer:BalancerMonitor",
+    "postgres": "loadlens.monitors.postgres:PostgresMonitor",
 }
 
 

@@ -7,7 +7,7 @@ nothing for it. So a new monitor is registered in one place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loadlens.model.topology import Service
 
@@ -35,6 +35,10 @@ class Scene:
 
     processes: tuple[Running, ...]
     times_files: Mapping[str, str]  # path of a file with server times -> the service that writes it
+    balancer_logs: tuple[tuple[str, str, Mapping[str, str]], ...] = ()  # service, path, address -> replica
+    databases: Mapping[str, str] = field(
+        default_factory=dict
+    )  # service -> postgresql://user@host:port/database
 
     @property
     def replicas(self) -> tuple[Running, ...]:

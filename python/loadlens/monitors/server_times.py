@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loadlens.monitors.reading import Row, labels
 from loadlens.monitors.scene import Scene
-
-_MOST_BYTES_A_TICK = 16 << 20  # of each file; the rest comes with the next tick, at the end all of it
-_LONGEST_LINE = 64 << 10
+from loadlens.monitors.tail import Tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +41,13 @@ def wanted(scene: Scene) -> Files | None:
     return Files(tuple(files)) if files else None
 
 
-class _Tail:
-    """The end of one file that grows."""
+class _Tail(Tail):
+    """One service's file."""
 
     def __init__(self, keys: TimesFile) -> None:
+        super().__init__(keys.file)
         self.keys = keys
-        self.faulty = 0  # lines that could not be read
         self.labels: dict[tuple[str, str], str] = {}
-        self._descriptor = -1
-        self._begun = b""  # a line whose end is not written yet
-
-    def lines(self, most: int) -> Iterator[bytes]:
-        """Whole lines that came since the last call."""
-        if self._descriptor < 0:
-            try:
-                self._descriptor = os.open(self.keys.file, os.O_RDONLY)
-            except FileNotFoundError:
-                return  # the service has not answered anything yet
-        while most > 0 and (piece := os.read(self._descriptor, 1 << 20)):
-            most -= len(piece)
-            *whole, self._begun = (self._begun + piece).split(b"\n")
-            if len(self._begun) > _LONGEST_LINE:
-                self._begun = b""
-                self.faulty += 1
-            yield from whole
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 class ServerTimesMonitor:
@@ -90,8 +65,7 @@ class ServerTimesMonitor:
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """One row a request; one row that counts the lines that could not be read, if there were any."""
         for tail in self._tails:
-            most = (1 << 62) if last else _MOST_BYTES_A_TICK
-            for text in tail.lines(most):
+            for text in tail.lines(last=last):
                 if (row := _row(tail, text)) is not None:
                     yield row
             if tail.faulty:

@@ -22,4 +22,5 @@ def spec_of(testbed: Testbed, case: Case, *, marker: str) -> monitors.MonitorSpe
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
-    return monitors.spec_of(Scene(tuple(processes), files), marker=marker)
+    logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
+    return monitors.spec_of(Scene(tuple(processes), files, logs, testbed.databases()), marker=marker)

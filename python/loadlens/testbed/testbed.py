@@ -24,6 +24,7 @@ from loadlens.testbed import ports as tcp
 from loadlens.testbed.build import Prepared
 from loadlens.testbed.commands import arguments
 from loadlens.testbed.keeper import Command, Keeper, Leftover, ending
+from loadlens.testbed.pieces import PIECES
 from loadlens.testbed.placement import Place, Placement
 from loadlens.testbed.readiness import HttpStatus, Listener, Question, Watch, await_ready
 from loadlens.testbed.replicas import Replica, Surroundings, lay_out
@@ -363,6 +364,14 @@ class Testbed:
             for replica in self._all_replicas()
             if replica.layout.access_log is not None
         )
+
+    def databases(self) -> dict[str, str]:
+        """Where the PostgreSQL servers are, as `$NAME.url` has it."""
+        return {
+            replica.service.name: PIECES[replica.service.use].url(tcp.HOST, replica.port(None))
+            for replica in self._all_replicas()
+            if replica.service.use == "postgres"
+        }
 
     # --- data -------------------------------------------------------------------------------------
 
