@@ -1,23 +1,25 @@
 """What this machine can be trusted with (`doctor`): what stands in the way, how punctual the generator is.
 
-`of_machine` reads and watches the machine for a second; `punctuality` drives the engine against a server of
-our own that does nothing, so that all lateness is the generator's or the machine's.
+`of_machine` reads and watches the machine for a second; `measure` drives the engine against a server of our
+own that does nothing, so that all lateness is the generator's or the machine's. Run as a program this is
+that server.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from loadlens import engine, machine
+from loadlens import calibration, engine, machine
+from loadlens.calibration import Calibration, Ceiling, Lateness, Limit, Timer
 from loadlens.errors import EngineError
 from loadlens.model.study import Study
 from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
@@ -30,7 +32,12 @@ BUSY_SHARE = 0.05  # of all CPUs, by others, above which small effects drown
 STEAL_SHARE = 0.01
 FEW_PORTS = 20_000
 TIME_WAIT_S = 60.0  # how long Linux keeps a local port after we closed first
-RATE_PER_S = 1_000.0
+RATES_PER_S = (1_000.0, 10_000.0)
+MEASURE_S = 2.0
+CONNECTIONS_PER_THREAD = 64
+WORKS_ALL_THE_TIME = 0.9  # busy from which on a thread, not its server, is the limit
+WAITS_FOR_OTHERS = 0.05  # share of the time without a core from which on others are the limit
+SLEEPS = 500
 PUNCTUAL_S = 0.0001  # lateness of the 99th percentile that needs no mention
 ENDS_WITHIN_S = 10.0  # beyond the measured part
 SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
@@ -44,24 +51,6 @@ class Check:
     state: State
     words: str  # what was seen, with numbers
     advice: str = ""  # one thing to do; empty when it is ok
-
-
-@dataclass(frozen=True, slots=True)
-class Punctuality:
-    """How the generator kept due times that nothing but the machine could delay."""
-
-    rate_per_s: float
-    late_p99_s: float
-    busy: float  # share of a core
-
-
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """The most that was answered by a server that does nothing; the generator can do at least that."""
-
-    requests_per_s: float
-    busy: float
-    is_the_generators: bool  # false: the server was the limit, the generator can do more
 
 
 def of_machine(study: Study | None = None) -> tuple[Check, ...]:
@@ -190,33 +179,95 @@ def _connections(workload: Closed | Open, connection: Connection) -> int:
 # --- with load ---------------------------------------------------------------------------------------
 
 
-def punctuality(rate_per_s: float = RATE_PER_S, seconds: float = 2.0) -> Punctuality:
-    """How late requests go out that are due on a fixed grid."""
-    workload = Open(rate_per_s=rate_per_s, max_in_flight=100)
-    result = _against_nothing(workload, seconds)
-    return Punctuality(
-        rate_per_s, float(result["generator"]["lag_p99_s"]), float(result["generator"]["busy"])
+def measure(seconds: float = MEASURE_S) -> Calibration:
+    """Drive the engine against a server of our own that does nothing; takes over four times `seconds`.
+
+    With more than one core the load of one thread has a core of its own and the server has the others.
+
+    Raises:
+        EngineError: The engine or the server did not do what is asked of them.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    first, others = cores[:1], cores[1:] or cores[:1]
+    return Calibration(
+        fingerprint=calibration.fingerprint(),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        one_thread=_ceiling(first, others, seconds),
+        all_threads=_ceiling(cores, cores, seconds),
+        lateness=tuple(_lateness(rate, first, others, seconds) for rate in RATES_PER_S),
+        timer=_timer(),
     )
 
 
-def ceiling(connections: int = 32, seconds: float = 2.0) -> Ceiling:
-    """How many requests a second one engine thread gets answered by a server that does nothing."""
-    result = _against_nothing(Closed(users=connections), seconds)
-    busy = float(result["generator"]["busy"])
+def _ceiling(own: Sequence[int], servers: Sequence[int], seconds: float) -> Ceiling:
+    """How many requests a second engine threads on the cores `own` get answered."""
+    connections = CONNECTIONS_PER_THREAD * len(own)
+    result = _against_nothing(Closed(users=connections), own, servers, seconds)
+    generator, requests = result["generator"], result["streams"][0]["requests"]
     rate = result["streams"][0]["throughput_rps"]["value"]
-    if rate is None:
+    if rate is None or not requests["answered"]:
         raise EngineError("the server that does nothing answered nothing")
-    return Ceiling(float(rate), busy, is_the_generators=busy > 0.85)
+    busy = float(generator["busy"])
+    limit: Limit = "generator" if busy >= WORKS_ALL_THE_TIME else "server"
+    if set(own) & set(servers):
+        limit = "machine"
+    elif float(generator["runq_wait"] or 0.0) > WAITS_FOR_OTHERS:
+        limit = "others"  # it has a core of its own, as far as we are concerned
+    return Ceiling(
+        threads=int(generator["threads"]),
+        connections=connections,
+        requests_per_s=float(rate),
+        busy=busy,
+        cpu_per_request_s=float(generator["cpu_s"]) / requests["answered"],
+        limit=limit,
+    )
 
 
-def _against_nothing(workload: Closed | Open, seconds: float) -> dict[str, Any]:
-    with _null_server() as target:
+def _lateness(rate_per_s: float, own: Sequence[int], servers: Sequence[int], seconds: float) -> Lateness:
+    """How late requests go out that are due on a fixed grid."""
+    workload = Open(rate_per_s=rate_per_s, max_in_flight=1000)
+    result = _against_nothing(workload, own, servers, seconds)
+    lag = result["streams"][0]["lag_s"]
+    if lag["max"] is None:
+        raise EngineError(f"nothing was sent at {rate_per_s:g}/s")
+    return Lateness(
+        rate_per_s=rate_per_s,
+        p50_s=_quantile(lag, "p50", 0.5),
+        p90_s=_quantile(lag, "p90", 0.9),
+        p99_s=_quantile(lag, "p99", 0.99),
+        max_s=float(lag["max"]),
+        busy=float(result["generator"]["busy"]),
+    )
+
+
+def _quantile(times: Mapping[str, Any], name: str, share: float) -> float:
+    """The quantile; where the engine calls it undecided, the upper end of the bin in which it was seen."""
+    if times[name]["value"] is not None:
+        return float(times[name]["value"])
+    below, wanted = 0.0, share * times["count"]
+    for upper, count in times["histogram"]:
+        below += count
+        if below >= wanted:
+            return float(upper)
+    return float(times["max"])
+
+
+def _timer() -> Timer:
+    late_p50, late_p99, late_max, read = engine.timer_precision(SLEEPS)
+    return Timer(late_p50 / 1e9, late_p99 / 1e9, late_max / 1e9, read / 1e9)
+
+
+def _against_nothing(
+    workload: Closed | Open, own: Sequence[int], servers: Sequence[int], seconds: float
+) -> dict[str, Any]:
+    with _null_server(servers) as target:
         step = Step("nothing", "GET", "/")
         stream = Stream("load", "load", target, (Scenario("nothing", 1.0, (step,)),), workload)
         plan = Plan(
             seed=1,
             streams=(stream,),
-            threads=1,
+            threads=len(own),
+            cpus=tuple(own),
             warmup_ns=200_000_000,
             duration_ns=int(seconds * 1e9),
             drain_ns=1_000_000_000,
@@ -229,56 +280,32 @@ def _against_nothing(workload: Closed | Open, seconds: float) -> dict[str, Any]:
         return run.result()
 
 
-# One thread, one epoll, one answer: what is left to measure is the generator and the machine.
-_NULL_SERVER = """
-import select, socket, sys
-answer = b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok"
-listener = socket.socket(fileno=int(sys.argv[1]))
-poll = select.epoll()
-poll.register(listener, select.EPOLLIN)
-poll.register(0, select.EPOLLIN)
-peers = {}
-while True:
-    for number, _ in poll.poll():
-        peer = peers.get(number)
-        if number == 0:
-            sys.exit()
-        if peer is None:
-            accepted, _ = listener.accept()
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            poll.register(accepted, select.EPOLLIN)
-            peers[accepted.fileno()] = accepted
-            continue
-        try:
-            received = peer.recv(65536)
-            if received:
-                peer.sendall(answer * received.count(b"\\r\\n\\r\\n"))
-        except OSError:
-            received = b""
-        if not received:
-            poll.unregister(peer)
-            peers.pop(number).close()
-"""
-
-
 @contextmanager
-def _null_server() -> Iterator[Target]:
-    """A server in a process of its own; it ends when its standard input closes."""
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
-        os.set_inheritable(listener.fileno(), True)
-        port = listener.getsockname()[1]
-        process = subprocess.Popen(
-            [sys.executable, "-S", "-E", "-c", _NULL_SERVER, str(listener.fileno())],
-            stdin=subprocess.PIPE,
-            pass_fds=(listener.fileno(),),
-        )
+def _null_server(cores: Sequence[int]) -> Iterator[Target]:
+    """A server in a process of its own, a thread on each of `cores`; it ends when its input closes."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loadlens.calibrate", *map(str, cores)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     try:
+        said = process.stdout.readline() if process.stdout is not None else ""
+        if not said.strip().isdecimal():
+            raise EngineError("the server that does nothing did not start")
+        port = int(said)
         yield Target("127.0.0.1", port, f"127.0.0.1:{port}")
     finally:
-        if process.stdin is not None:
-            process.stdin.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
         try:
             process.wait(5)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+if __name__ == "__main__":
+    engine.serve_nothing([int(core) for core in sys.argv[1:]])

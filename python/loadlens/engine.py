@@ -53,9 +53,15 @@ class Run:
         try:
             self._run = _engine.Run(text)
         except OSError as fault:
+            what, _, advice = str(fault).partition("\n")
             raise EngineError(
-                f"the generator cannot carry this load: {fault}", hint="fewer connections, or a higher limit"
+                f"the generator cannot carry this load: {what}",
+                hint=advice or "fewer connections, or a higher limit",
             ) from fault
+
+    def notes(self) -> list[str]:
+        """What may go wrong on this machine, known before the start; it stands in the result too."""
+        return self._run.notes()
 
     def start(self) -> None:
         """Start the threads; returns when they run."""
@@ -109,6 +115,16 @@ def check_template(text: str, names: Sequence[str] = ()) -> str | None:
 def check_pattern(text: str, group: int | None = None) -> str | None:
     """What is wrong with one regular expression of which a group is wanted; none: nothing."""
     return _engine.check_pattern(text, group)
+
+
+def timer_precision(sleeps: int) -> tuple[int, int, int, int]:
+    """Nanoseconds: how late sleeps of a millisecond end (p50, p99, most), and one reading of the clock."""
+    return _engine.timer_precision(sleeps)
+
+
+def serve_nothing(cores: Sequence[int]) -> None:
+    """Serve a loopback port, a thread on each of `cores`, until standard input ends; prints the port."""
+    _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))
 
 
 def read_intervals(path: Path) -> list[tuple[float, float, str, bytes, bytes]]:

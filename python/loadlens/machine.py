@@ -36,6 +36,21 @@ def facts() -> dict[str, Any]:
     }
 
 
+def identity() -> dict[str, Any]:
+    """What makes a measurement of this machine void when it changes."""
+    return {
+        "cpu_model": _cpu_model(),
+        "cores_allowed": len(os.sched_getaffinity(0)),
+        "cpu_quota": limits()["cpu_cores"],
+        "memory_bytes": _memory_bytes(),
+        "architecture": platform.machine(),
+        "kernel": platform.release(),
+        "clocksource": _text(CLOCK_SOURCE),
+        "governor": _text(CPU / "cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(),
+    }
+
+
 def changing_facts() -> dict[str, Any]:
     """Those of the facts that may change from trial to trial and are cheap to read."""
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
+from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
@@ -36,8 +37,9 @@ def test_more_connections_than_descriptors_are_refused_before_the_start(server: 
     )
 
     assert done.returncode == 4
-    assert "100" in done.stderr
-    assert "64" in done.stderr
+    assert "100 connections need" in done.stderr
+    assert "is 64 (ulimit -Hn)" in done.stderr
+    assert "ulimit -n" in done.stderr.splitlines()[-1]  # one thing to try
     assert server.books()["received"] == 0
 
 
@@ -57,6 +59,28 @@ def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     # The response time counts from the due time, so it holds the lag; the service time does not.
     assert result["response_time_s"]["p95"]["value"] > 0.5
     assert result["service_time_s"]["p50"]["value"] < 0.1
+
+
+def test_a_stop_of_five_seconds_stands_in_one_interval_and_in_no_time_out(
+    server: Origin, tmp_path: Path
+) -> None:
+    # A new connection each: some requests are cut while connecting or sending, and have no answer to come.
+    record = tmp_path / "record"
+    load = ("-c", "20", "--connection", "new", "--timeout", "2s", "-d", "8s", "-o", str(record))
+    process = begin(server, "/delay/5", *load)
+    stop_for(process, 5.0)
+    out, err = process.communicate(timeout=LIMIT_S)
+
+    assert process.returncode == 0, err
+    result = json.loads(out)
+    check_law(result["requests"])
+    assert result["errors"] == {}
+    assert result["generator"]["verdict"] == "starved"
+    assert any("did not run" in reason for reason in result["generator"]["reasons"])
+    (counters,) = record.glob("trials/*/*/counters.jsonl")
+    rows = [json.loads(line) for line in counters.read_text().splitlines()[1:]]
+    stalled = [max(row["generator"]["stalled_s"]) for row in rows if row["stream"] is None]
+    assert len([seconds for seconds in stalled if seconds >= 4.9]) == 1, stalled
 
 
 def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:

@@ -81,8 +81,21 @@ def test_the_machine_can_be_read_here() -> None:
 
 
 def test_the_generator_is_driven_against_a_server_that_does_nothing() -> None:
-    punctual = calibrate.punctuality(rate_per_s=200.0, seconds=0.5)
-    most = calibrate.ceiling(connections=2, seconds=0.3)
+    made = calibrate.measure(seconds=0.3)
 
-    assert punctual.late_p99_s > 0
-    assert most.requests_per_s > 200
+    assert (made.one_thread.threads, made.all_threads.threads) == (1, len(os.sched_getaffinity(0)))
+    for ceiling in (made.one_thread, made.all_threads):
+        # A core cannot do more than it has time for, at what a request costs it.
+        assert 200 < ceiling.requests_per_s < 1.2 * ceiling.threads / ceiling.cpu_per_request_s
+    assert [late.rate_per_s for late in made.lateness] == [1_000.0, 10_000.0]
+    assert all(0 < late.p50_s <= late.p90_s <= late.p99_s for late in made.lateness)
+    assert 0 < made.timer.late_p50_s <= made.timer.late_p99_s <= made.timer.late_max_s
+
+
+def test_a_quantile_that_is_undecided_is_read_off_the_histogram() -> None:
+    undecided = {"value": None}
+    times = {"p99": undecided, "count": 10, "max": 9.0, "histogram": [[1.0, 5], [2.0, 4], [3.0, 1]]}
+
+    assert calibrate._quantile(times, "p99", 0.5) == 1.0
+    assert calibrate._quantile(times, "p99", 0.9) == 2.0
+    assert calibrate._quantile(times, "p99", 0.99) == 3.0

@@ -56,7 +56,7 @@ pub enum Outcome {
     ClosedBeforeResponse = 15,
     /// A reused idle connection was closed before any byte of the answer.
     ClosedOnReuse = 16,
-    /// The answer ended before its announced length.
+    /// The answer ended inside its head, or before its announced length.
     Truncated = 17,
     /// The answer is not HTTP/1.
     Malformed = 18,

@@ -13,6 +13,12 @@ pub const BUSY_LIMIT: f64 = 0.95;
 pub const LAG_FLOOR_S: f64 = 100e-6;
 /// Above this share of the median response time, lag is part of what was measured.
 pub const LAG_SHARE: f64 = 0.02;
+/// Above this, or above [`MARK_SHARE`] of the service's 99th percentile, lateness marks a result whatever the median.
+pub const MARK_S: f64 = 1e-3;
+/// See [`MARK_S`].
+pub const MARK_SHARE: f64 = 0.1;
+/// Below this busy share a ceiling would be a guess.
+pub const LEAST_BUSY: f64 = 0.02;
 /// From this share of the time spent waiting for a core on, times are suspect and a reason says so.
 pub const RUNQ_NOTED: f64 = 0.01;
 /// From this share on the verdict is `starved`.
@@ -37,6 +43,10 @@ pub struct Signs {
     pub lag_p99_ns: Option<u64>,
     /// Median response time of the load streams.
     pub response_p50_ns: Option<u64>,
+    /// 99th percentile of the service time of the load streams.
+    pub service_p99_ns: Option<u64>,
+    /// Requests that ended in the measured part, a second.
+    pub requests_per_s: Option<f64>,
     /// CPU time of the engine's threads in the whole run.
     pub cpu_ns: u64,
 }
@@ -63,6 +73,11 @@ pub struct Health {
     runq_wait: Option<f64>,
     lag_p99_s: Option<f64>,
     lag_limit_s: f64,
+    /// Whether lateness alone marks the result.
+    is_marked_late: bool,
+    requests_per_s: Option<f64>,
+    /// Requests a second at which the busiest thread would have had no time left; more where a busy thread batches.
+    ceiling_rps: Option<f64>,
     cpu_s: f64,
     /// The worst that can be said.
     pub verdict: Verdict,
@@ -89,6 +104,14 @@ impl Health {
                 in_words(limit)
             ));
         }
+        let is_marked_late = verdict == Verdict::KeptUp && is_marked(lag_p99_s, signs);
+        if let Some(lag) = lag_p99_s.filter(|_| is_marked_late) {
+            reasons.push(format!(
+                "1 % of the requests left more than {} after they were due: little beside these times, but not nothing",
+                in_words(lag * 1e6)
+            ));
+        }
+        let is_marked_late = is_marked_late || verdict == Verdict::Late;
         if let Some(share) = signs.runq_wait.filter(|share| *share > RUNQ_NOTED) {
             if share > RUNQ_LIMIT {
                 verdict = Verdict::Starved;
@@ -120,11 +143,33 @@ impl Health {
             runq_wait: signs.runq_wait,
             lag_p99_s,
             lag_limit_s,
+            is_marked_late,
+            requests_per_s: signs.requests_per_s,
+            ceiling_rps: signs
+                .busy
+                .filter(|busy| *busy >= LEAST_BUSY)
+                .and_then(|busy| Some(signs.requests_per_s? / busy)),
             cpu_s: seconds(signs.cpu_ns),
             verdict,
             reasons,
         }
     }
+}
+
+impl Health {
+    /// Adds what else is to be known of the machine.
+    pub fn and_notes(mut self, notes: Vec<String>) -> Health {
+        self.reasons.extend(notes);
+        self
+    }
+}
+
+/// Whether lateness is more than a millisecond, or a tenth of the service's own tail; never below the floor.
+fn is_marked(lag_p99_s: Option<f64>, signs: &Signs) -> bool {
+    let of_service = signs
+        .service_p99_ns
+        .map_or(MARK_S, |p99| MARK_SHARE * seconds(p99));
+    lag_p99_s.is_some_and(|lag| lag > of_service.min(MARK_S).max(LAG_FLOOR_S))
 }
 
 /// Microseconds for people.
@@ -147,6 +192,8 @@ mod tests {
         stalled: Some(0.0),
         lag_p99_ns: Some(60_000),
         response_p50_ns: Some(1_000_000),
+        service_p99_ns: Some(2_000_000),
+        requests_per_s: Some(1_000.0),
         cpu_ns: 0,
     };
 
@@ -170,6 +217,39 @@ mod tests {
 
         assert_eq!(Health::of(&late).verdict, Verdict::Late);
         assert_eq!(Health::of(&slow_service).verdict, Verdict::KeptUp); // 2 % of 10 ms are 200 us
+    }
+
+    #[test]
+    fn lateness_of_a_millisecond_or_a_tenth_of_the_tail_is_marked_whatever_the_median() {
+        let marked = |lag_us: u64, p50_ms: u64, p99_ms: u64| {
+            let health = Health::of(&Signs {
+                lag_p99_ns: Some(lag_us * 1_000),
+                response_p50_ns: Some(p50_ms * 1_000_000),
+                service_p99_ns: Some(p99_ms * 1_000_000),
+                ..QUIET
+            });
+            (health.is_marked_late, health.verdict, health.reasons.len())
+        };
+
+        assert_eq!(marked(1_001, 100, 500), (true, Verdict::KeptUp, 1)); // 2 % of the median are 2 ms
+        assert_eq!(marked(1_000, 100, 500), (false, Verdict::KeptUp, 0));
+        assert_eq!(marked(501, 30, 5), (true, Verdict::KeptUp, 1)); // of failures, say: p99 below the median
+        assert_eq!(marked(99, 1, 0), (false, Verdict::KeptUp, 0)); // never below the floor
+        assert_eq!(marked(2_001, 100, 500), (true, Verdict::Late, 1));
+    }
+
+    #[test]
+    fn a_ceiling_is_the_rate_of_a_thread_without_time_left() {
+        let ceiling = |busy: f64| {
+            Health::of(&Signs {
+                busy: Some(busy),
+                ..QUIET
+            })
+            .ceiling_rps
+        };
+
+        assert_eq!(ceiling(0.25), Some(4_000.0)); // 1,000/s in a quarter of the time
+        assert_eq!(ceiling(0.01), None);
     }
 
     #[test]

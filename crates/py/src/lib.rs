@@ -3,6 +3,7 @@
 //! The contract is docs/reference/engine-api.md. Nothing here runs on an engine thread, and no engine
 //! thread ever takes the GIL.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use loadlens_engine::error::Fault;
 use loadlens_engine::plan::Plan;
 use loadlens_engine::record::files;
 use loadlens_engine::run::{self, Refusal};
-use loadlens_engine::{clock, program};
+use loadlens_engine::{calibrate, clock, program};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -84,6 +85,28 @@ fn read_intervals<'py>(
         .collect())
 }
 
+/// Nanoseconds: how late sleeps of a millisecond end (p50, p99, most), and one reading of the clock.
+#[pyfunction]
+fn timer_precision(py: Python<'_>, sleeps: usize) -> (u64, u64, u64, u64) {
+    let timer = py.detach(|| calibrate::Timer::measure(sleeps));
+    (
+        timer.late_p50_ns,
+        timer.late_p99_ns,
+        timer.late_max_ns,
+        timer.clock_read_ns,
+    )
+}
+
+/// Serves a loopback port that does nothing, with a thread on each of `cores`, until standard input ends;
+/// `listening` is told the port first.
+#[pyfunction]
+fn serve_nothing(py: Python<'_>, cores: Vec<u32>, listening: Py<PyAny>) -> PyResult<()> {
+    let nothing = calibrate::Nothing::bind()?;
+    listening.call1(py, (nothing.port(),))?;
+    py.detach(|| nothing.serve(std::io::stdin().as_raw_fd(), &cores))?;
+    Ok(())
+}
+
 /// One run of the engine on threads of its own, which never take the GIL.
 #[pyclass(module = "loadlens._engine")]
 struct Run {
@@ -111,8 +134,16 @@ impl Run {
                     list.unwrap_or_else(|error| error.to_string()),
                 ))
             }
-            Err(Refusal::Machine(error)) => Err(PyOSError::new_err(error.to_string())),
+            Err(Refusal::Machine(shortage)) => Err(PyOSError::new_err(format!(
+                "{}\n{}",
+                shortage.what, shortage.advice
+            ))),
         }
+    }
+
+    /// What may go wrong on this machine, known before the start.
+    fn notes(&self) -> Vec<String> {
+        self.lock().notes().to_vec()
     }
 
     /// Starts the threads; returns when they run.
@@ -157,5 +188,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_template, module)?)?;
     module.add_function(wrap_pyfunction!(check_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
+    module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
+    module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;
     Ok(())
 }

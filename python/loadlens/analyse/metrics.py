@@ -40,8 +40,8 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         if plan is None:
             return NotMeasured(metric, "the service writes down times of single paths: name a step")
         return _inside(case, metric, plan.path, statistic)
-    if kind in ("first_byte", "connect"):
-        return _of_phase(case, metric, kind, statistic)
+    if kind in ("first_byte", "last_byte", "connect"):
+        return _of_phase(case, metric, kind, statistic, index)
     return NotMeasured(metric, "not a metric that is estimated")
 
 
@@ -120,9 +120,12 @@ def _of_probe(case: CaseMeasures, step: str, metric: str) -> Figure:
     return NotMeasured(metric, "not a metric of a probe")
 
 
-def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str) -> Figure:
-    """Connect time and time to the first byte, of the whole stream."""
-    parts = [load.phases[kind] for load in case.loads]
+def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index: int | None) -> Figure:
+    """Connect time of the stream; time to the first byte and from there to the last, of a step or of all."""
+    if index is None or kind == "connect":
+        parts = [load.phases[kind] for load in case.loads]
+    else:
+        parts = [load.steps[index].phases[kind] for load in case.loads]
     if not any(part.observed for part in parts):
         return NotMeasured(metric, "no such time was recorded")
     if statistic in QUANTILES:

@@ -24,7 +24,7 @@ from loadlens.stats.steady import Steadiness, steadiness
 SUCCESS = "ok"
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
-PHASES = ("connect", "first_byte")
+STEP_PHASES = ("first_byte", "last_byte")
 LONG = 0.05  # of the measured part: the edges move a count by twice as much
 HUNG = 1.5  # times the longest that ended: an older request is no mere edge
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
@@ -68,6 +68,7 @@ class StepMeasures:
     service_squares: Floats
     response: IntervalCounts
     service: IntervalCounts
+    phases: Mapping[str, IntervalCounts]  # first_byte, last_byte; empty counts in old records
 
     @property
     def not_ok(self) -> Floats:
@@ -96,7 +97,7 @@ class StreamMeasures:
     errors: Mapping[str, int]  # by class
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
-    phases: Mapping[str, IntervalCounts]  # connect, first_byte; of the whole stream
+    phases: Mapping[str, IntervalCounts]  # connect, first_byte, last_byte; of the whole stream
     engine: Json  # the stream's part of the engine's result; empty when there is none
 
     @property
@@ -274,6 +275,7 @@ def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
         service_squares=_total(s.service_squares for s in steps),
         response=_overlaid([s.response for s in steps]),
         service=_overlaid([s.service for s in steps]),
+        phases={kind: _overlaid([s.phases[kind] for s in steps]) for kind in STEP_PHASES},
     )
 
 
@@ -318,9 +320,20 @@ def _measure_stream(
         errors=errors,
         statuses=_summed(rows, "status"),
         in_flight=_in_flight(grid, rows),
-        phases={kind: _counts(own, grid, kind, klass="") for kind in PHASES},
+        phases=_phases(own, grid, steps),
         engine=result,
     )
+
+
+def _phases(
+    own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
+) -> dict[str, IntervalCounts]:
+    """Connect times, first and last bytes of all steps; old records have first bytes of streams only."""
+    phases = {"connect": _counts(own, grid, "connect", klass="")}
+    for kind in STEP_PHASES:
+        whole = _counts(own, grid, kind, klass="")
+        phases[kind] = whole if whole.observed else _overlaid([step.phases[kind] for step in steps])
+    return phases
 
 
 def _all_ended(result: Json) -> bool:
@@ -394,11 +407,16 @@ def _measure_step(
         service_squares=sums["service_sumsq_s2"],
         response=_counts(own, grid, "response"),
         service=_counts(own, grid, "service"),
+        phases={kind: _counts(own, grid, kind, censored="") for kind in STEP_PHASES},
     )
 
 
 def _counts(
-    histograms: Sequence[HistogramRow], grid: Grid, kind: str, klass: str = SUCCESS
+    histograms: Sequence[HistogramRow],
+    grid: Grid,
+    kind: str,
+    klass: str = SUCCESS,
+    censored: str = "censored",
 ) -> IntervalCounts:
     def of(wanted: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         found = []
@@ -408,7 +426,7 @@ def _counts(
                 found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
         return found
 
-    return counts_from_histograms(grid.size, of(klass), of("censored"))
+    return counts_from_histograms(grid.size, of(klass), of(censored) if censored else [])
 
 
 def _steadiness(load: StreamMeasures, grid: Grid) -> Steadiness | Insufficient:

@@ -221,19 +221,21 @@ def hit(
 
 
 def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose: bool) -> ExitCode:
+    from loadlens import calibration
     from loadlens.live.hit import HitView
     from loadlens.run.hit import run_hit
 
     with HitView(load_in_words(plan), shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
         done = run_hit(plan, out=out, on_progress=view.update)
+    made = calibration.of_this_machine()
     if as_json:
         from loadlens.render.json import hit_as_json
 
-        print(hit_as_json(done.result, plan))
+        print(hit_as_json(done.result, plan, made))
     else:
         from loadlens.render.terminal.hit import print_hit
 
-        print_hit(done.result, plan, record=done.record, quiet=quiet, verbose=verbose)
+        print_hit(done.result, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
 
 

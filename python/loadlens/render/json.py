@@ -6,18 +6,21 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from loadlens import __version__
+from loadlens import __version__, calibration
+from loadlens.calibration import Calibration
 from loadlens.model.workload import Closed, Plan
 
 SCHEMA_VERSION = 1
 
 
-def hit_as_json(result: Mapping[str, Any], plan: Plan) -> str:
+def hit_as_json(result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None) -> str:
     """Return one line of JSON for the result of a plan with one stream."""
-    return json.dumps(hit_as_dict(result, plan), ensure_ascii=False, allow_nan=False)
+    return json.dumps(hit_as_dict(result, plan, calibrated), ensure_ascii=False, allow_nan=False)
 
 
-def hit_as_dict(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def hit_as_dict(
+    result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None
+) -> dict[str, Any]:
     """Return the blocks of the result under the names that scripts rely on."""
     stream = result["streams"][0]
     return {
@@ -40,6 +43,7 @@ def hit_as_dict(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "connections": stream["connections"],
         "little": stream["little"],
         "generator": result["generator"],
+        "calibration": calibration.reach(result["generator"], calibrated),
     }
 
 

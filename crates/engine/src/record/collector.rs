@@ -13,7 +13,9 @@ use crate::units::seconds;
 use super::files::{Files, Names};
 use super::grid::Phase;
 use super::interval::{IntervalSet, LoopTally, StepTally, CLASSES};
-use super::merge::{add_counts, Aligner, CellSum, Counts, IntervalSum, StreamSum, TimingSum};
+use super::merge::{
+    add_counts, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum, TimingSum,
+};
 use super::ring::{Giver, Taker};
 use super::rows::RowSource;
 use super::series::Series;
@@ -111,6 +113,10 @@ pub struct StepSeries {
     pub response: Series,
     /// Successes and censored, from issue.
     pub service: Series,
+    /// Successes: from when they could leave to the first byte.
+    pub first_byte: Series,
+    /// Successes: from the first byte to the last.
+    pub last_byte: Series,
 }
 
 /// Estimates' raw material for one stream.
@@ -126,8 +132,10 @@ pub struct StreamSeries {
     pub lag: Series,
     /// Connecting.
     pub connect: Series,
-    /// Issue to first byte.
+    /// Successes: from when they could leave to the first byte.
     pub first_byte: Series,
+    /// Successes: from the first byte to the last.
+    pub last_byte: Series,
 }
 
 /// Everything that was collected.
@@ -316,7 +324,10 @@ impl Collector {
             let tally = &sum.streams[index];
             series.lag.push(length, &tally.lag, &none);
             series.connect.push(length, &tally.connect, &none);
-            series.first_byte.push(length, &tally.first_byte, &none);
+            let mut phases = PhaseSums::default();
+            (first..first + count).for_each(|step| phases.add(&sum.phases[step]));
+            series.first_byte.push(length, &phases.first_byte, &none);
+            series.last_byte.push(length, &phases.last_byte, &none);
             if count == 1 {
                 continue;
             }
@@ -329,6 +340,9 @@ impl Collector {
                 series
                     .service
                     .push(length, &ok.service, &censored.service.counts);
+                let phases = &sum.phases[step];
+                series.first_byte.push(length, &phases.first_byte, &none);
+                series.last_byte.push(length, &phases.last_byte, &none);
             }
         }
     }

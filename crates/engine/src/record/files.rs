@@ -159,11 +159,14 @@ fn for_each_timing(sum: &IntervalSum, names: &Names, mut each: impl FnMut(&str, 
                 each(&format!("{tag}.response"), &cell.response);
                 each(&format!("{tag}.service"), &cell.service);
             }
+            let phases = &sum.phases[first + step];
+            let tag = format!("{name}.{}.{}", tag_part(step_name), Class::Ok.name());
+            each(&format!("{tag}.first_byte"), &phases.first_byte);
+            each(&format!("{tag}.last_byte"), &phases.last_byte);
         }
         let tally = &sum.streams[index];
         each(&format!("{name}...lag"), &tally.lag);
         each(&format!("{name}...connect"), &tally.connect);
-        each(&format!("{name}...first_byte"), &tally.first_byte);
     }
 }
 

@@ -60,6 +60,14 @@ impl Moments {
         self.sum_of_squares as f64 / 1e18
     }
 
+    /// Adds so many values of 0.
+    pub fn add_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.count += count;
+            self.inverse_min = u64::MAX;
+        }
+    }
+
     /// Adds what another one holds.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
@@ -102,6 +110,17 @@ pub struct Cell {
     pub response: Timing,
     /// From issue; a waiting request has none.
     pub service: Timing,
+}
+
+/// The parts of a good answer's service time, after its connection stood.
+#[derive(Clone, Default)]
+pub struct StepPhases {
+    /// From when the request could leave to the first byte of the answer.
+    pub first_byte: Timing,
+    /// From the first byte to the last, of answers that came in more than one piece.
+    pub last_byte: Timing,
+    /// Answers that came in one piece: their last byte took 0.
+    pub at_once: u64,
 }
 
 /// A stretch without a completion.
@@ -174,8 +193,6 @@ pub struct StreamTally {
     pub lag: Timing,
     /// From the beginning of a connection until it stands.
     pub connect: Timing,
-    /// From issue to the first byte of the answer.
-    pub first_byte: Timing,
 }
 
 impl Default for StreamTally {
@@ -199,7 +216,6 @@ impl Default for StreamTally {
             bytes_in_body: 0,
             lag: Timing::default(),
             connect: Timing::default(),
-            first_byte: Timing::default(),
         }
     }
 }
@@ -224,7 +240,6 @@ impl StreamTally {
     fn clear(&mut self, pool: &mut PagePool) {
         self.lag.clear(pool);
         self.connect.clear(pool);
-        self.first_byte.clear(pool);
         *self = StreamTally::default();
     }
 }
@@ -277,6 +292,8 @@ pub struct IntervalSet {
     pub steps: Vec<StepTally>,
     /// By step and class: `step * CLASSES + class`.
     pub cells: Vec<Cell>,
+    /// By step, over all streams.
+    pub phases: Vec<StepPhases>,
     /// The thread itself.
     pub engine: LoopTally,
     /// Pages of all histograms in here.
@@ -284,10 +301,19 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
+    fn pages(streams: usize, steps: usize) -> usize {
+        let histograms = steps * (CLASSES * 2 + 2) + streams * 2;
+        (histograms * super::histogram::PAGES).min(MAX_PAGES)
+    }
+
+    /// Address space of the histograms of a set, of which only what is touched becomes memory.
+    pub fn address_bytes(streams: usize, steps: usize) -> u64 {
+        ((Self::pages(streams, steps) + 1) * super::histogram::PAGE * 4) as u64
+    }
+
     /// An empty set for so many streams and steps.
     pub fn new(streams: usize, steps: usize) -> Self {
-        let histograms = steps * CLASSES * 2 + streams * 3;
-        let pages = (histograms * super::histogram::PAGES).min(MAX_PAGES);
+        let pages = Self::pages(streams, steps);
         IntervalSet {
             start: 0,
             end: 0,
@@ -295,6 +321,7 @@ impl IntervalSet {
             streams: vec![StreamTally::default(); streams],
             steps: vec![StepTally::default(); steps],
             cells: vec![Cell::default(); steps * CLASSES],
+            phases: vec![StepPhases::default(); steps],
             engine: LoopTally::default(),
             pool: PagePool::new(pages),
         }
@@ -308,6 +335,11 @@ impl IntervalSet {
         for cell in &mut self.cells {
             cell.response.clear(&mut self.pool);
             cell.service.clear(&mut self.pool);
+        }
+        for phases in &mut self.phases {
+            phases.first_byte.clear(&mut self.pool);
+            phases.last_byte.clear(&mut self.pool);
+            phases.at_once = 0;
         }
         self.steps.fill(StepTally::default());
         self.engine = LoopTally::default();

@@ -3,7 +3,8 @@
 use super::grid::Phase;
 use super::histogram::{bucket_high, Histogram, PagePool};
 use super::interval::{
-    Cell, Gap, IntervalSet, LoopTally, Moments, StepTally, StreamTally, Timing, OUTCOMES, STATUSES,
+    Cell, Gap, IntervalSet, LoopTally, Moments, StepPhases, StepTally, StreamTally, Timing,
+    OUTCOMES, STATUSES,
 };
 
 /// (bucket, count) of what is not empty, rising.
@@ -112,6 +113,35 @@ impl CellSum {
     }
 }
 
+/// The parts of good answers' service times, after the connection stood.
+#[derive(Clone, Debug, Default)]
+pub struct PhaseSums {
+    /// From when the request could leave to the first byte of the answer.
+    pub first_byte: TimingSum,
+    /// From the first byte to the last.
+    pub last_byte: TimingSum,
+}
+
+impl PhaseSums {
+    fn of(phases: &StepPhases, pool: &PagePool) -> Self {
+        let mut last_byte = TimingSum::of(&phases.last_byte, pool);
+        last_byte.moments.add_zeros(phases.at_once);
+        if phases.at_once > 0 {
+            add_counts(&mut last_byte.counts, &[(0, phases.at_once)]);
+        }
+        PhaseSums {
+            first_byte: TimingSum::of(&phases.first_byte, pool),
+            last_byte,
+        }
+    }
+
+    /// Adds another one.
+    pub fn add(&mut self, other: &PhaseSums) {
+        self.first_byte.add(&other.first_byte);
+        self.last_byte.add(&other.last_byte);
+    }
+}
+
 /// What is counted for each stream, as in [`StreamTally`].
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // the fields of StreamTally
@@ -134,7 +164,6 @@ pub struct StreamSum {
     pub bytes_in_body: u64,
     pub lag: TimingSum,
     pub connect: TimingSum,
-    pub first_byte: TimingSum,
 }
 
 impl StreamSum {
@@ -162,7 +191,6 @@ impl StreamSum {
             bytes_in_body: tally.bytes_in_body,
             lag: TimingSum::of(&tally.lag, pool),
             connect: TimingSum::of(&tally.connect, pool),
-            first_byte: TimingSum::of(&tally.first_byte, pool),
         }
     }
 
@@ -189,7 +217,6 @@ impl StreamSum {
         self.bytes_in_body += other.bytes_in_body;
         self.lag.add(&other.lag);
         self.connect.add(&other.connect);
-        self.first_byte.add(&other.first_byte);
     }
 
     /// Adds the same time of another thread.
@@ -263,6 +290,8 @@ pub struct IntervalSum {
     pub steps: Vec<StepTally>,
     /// By step and class.
     pub cells: Vec<CellSum>,
+    /// By step, over all streams.
+    pub phases: Vec<PhaseSums>,
     /// By thread.
     pub threads: Vec<LoopTally>,
     /// Values that found no page in a histogram.
@@ -289,6 +318,11 @@ impl IntervalSum {
                 .iter()
                 .map(|cell| CellSum::of(cell, &set.pool))
                 .collect(),
+            phases: set
+                .phases
+                .iter()
+                .map(|phases| PhaseSums::of(phases, &set.pool))
+                .collect(),
             threads: loops,
             lost_values: set.pool.lost,
         }
@@ -306,6 +340,10 @@ impl IntervalSum {
             .iter_mut()
             .zip(&other.cells)
             .for_each(|(into, cell)| into.add(cell));
+        self.phases
+            .iter_mut()
+            .zip(&other.phases)
+            .for_each(|(into, phases)| into.add(phases));
         for (into, thread) in self.threads.iter_mut().zip(&other.threads) {
             into.add(thread);
         }

@@ -100,6 +100,8 @@ pub struct Ended {
     pub due: u64,
     /// When it was issued.
     pub sent: u64,
+    /// When it could leave: `sent`, or when the connection that was begun for it stood.
+    pub asked: u64,
     /// First byte of the answer; 0: none.
     pub first: u64,
     /// When it ended.
@@ -334,7 +336,6 @@ impl Recorder {
             flow.answered += 1;
             flow.ok += u64::from(end.outcome == Outcome::Ok);
             tally.status[end.status as usize] += 1;
-            tally.first_byte.record(end.first - end.sent, &mut set.pool);
             tally.note_gap(Gap {
                 from: flow.last_answer,
                 to: end.done,
@@ -345,6 +346,18 @@ impl Recorder {
             set.steps[at].failed += 1;
             tally.failed[end.outcome.code() as usize] += 1;
             self.note_error(end);
+        }
+        if end.outcome == Outcome::Ok {
+            let set = &mut *self.set;
+            let phases = &mut set.phases[at];
+            phases
+                .first_byte
+                .record(end.first - end.asked, &mut set.pool);
+            if end.first == end.done {
+                phases.at_once += 1;
+            } else {
+                phases.last_byte.record(end.done - end.first, &mut set.pool);
+            }
         }
         if let Some(class) = end.outcome.class() {
             let cell = &mut self.set.cells[at * CLASSES + class as usize];

@@ -1,7 +1,6 @@
-//! What runs where, and whether this machine can carry it.
+//! What runs where.
 
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
 use crate::arrival::Part;
 use crate::plan::{Plan, Role, Stream, Workload};
@@ -9,9 +8,6 @@ use crate::program::Program;
 use crate::record::files::{Names, StreamNames};
 use crate::transport::sys;
 use crate::worker::lane::{worth, Lane};
-
-/// Descriptors beside connections: poller and schedstat of each thread, files of the record, what others open meanwhile.
-const SPARE_DESCRIPTORS: u64 = 32;
 
 /// Engine threads for a plan: one per core it may use, never more than the load is worth.
 pub fn thread_count(plan: &Plan) -> u32 {
@@ -75,21 +71,6 @@ pub fn load_lanes(plan: &Plan, program: &Program, threads: u32) -> usize {
         .count()
 }
 
-/// The addresses of each stream's target, IPv4 first; empty where the name has none.
-pub fn resolve(plan: &Plan) -> Vec<Vec<SocketAddr>> {
-    let of_stream = |stream: &Stream| -> Vec<SocketAddr> {
-        let target = (stream.target.host.as_str(), stream.target.port);
-        let mut addresses: Vec<SocketAddr> = target
-            .to_socket_addrs()
-            .map(Iterator::collect)
-            .unwrap_or_default();
-        addresses.sort_by_key(SocketAddr::is_ipv6); // stable: the resolver's order within a family
-        addresses.dedup();
-        addresses
-    };
-    plan.streams.iter().map(of_stream).collect()
-}
-
 /// Names of streams and steps.
 pub fn names(plan: &Plan) -> Names {
     let of_stream = |stream: &Stream| StreamNames {
@@ -113,39 +94,6 @@ pub fn connections_of(stream: &Stream, plan: &Plan) -> u64 {
     };
     let all = u64::from(stream.connection.pool.unwrap_or(users).min(users));
     all.div_ceil(u64::from(plan.share.of))
-}
-
-/// Raises the limit of open files as far as needed; an error that names both numbers when it is not enough.
-///
-/// Connections of closed streams and pools will all be there, so they must fit. An open stream opens only
-/// what its arrivals need; should it need too many, requests fail as `own_descriptors`.
-pub fn check_machine(plan: &Plan) -> io::Result<()> {
-    let is_sure = |stream: &&Stream| {
-        matches!(stream.workload, Workload::Closed { .. }) || stream.connection.pool.is_some()
-    };
-    let sure: u64 = plan
-        .streams
-        .iter()
-        .filter(is_sure)
-        .map(|stream| connections_of(stream, plan))
-        .sum();
-    let most: u64 = plan
-        .streams
-        .iter()
-        .map(|stream| connections_of(stream, plan))
-        .sum();
-    let beside = sys::open_files() + SPARE_DESCRIPTORS + 3 * u64::from(thread_count(plan));
-    let (soft, hard) = sys::file_limits()?;
-    if sure + beside > hard {
-        return Err(io::Error::other(format!(
-            "{sure} connections need {} file descriptors, and the limit of this process is {hard} (ulimit -Hn)",
-            sure + beside
-        )));
-    }
-    if most + beside > soft {
-        sys::set_file_limit((most + beside).min(hard), hard)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -188,20 +136,6 @@ mod tests {
 
         let expected: Vec<(u8, u32)> = (0..2).flat_map(|s| (0..10).map(move |u| (s, u))).collect();
         assert_eq!((threads, users), (4, expected));
-    }
-
-    #[test]
-    fn more_connections_than_descriptors_are_refused_with_both_numbers() {
-        let (_, hard) = sys::file_limits().unwrap();
-        let users = u32::try_from(hard + 1).unwrap_or(u32::MAX);
-        let plan = plan(serde_json::json!({"kind": "closed", "users": users}), 1);
-
-        let refused = check_machine(&plan).unwrap_err().to_string();
-
-        assert!(
-            refused.contains(&users.to_string()) && refused.contains(&hard.to_string()),
-            "{refused}"
-        );
     }
 
     #[test]

@@ -4,7 +4,10 @@
 //! engine threads, `progress` and `result` turn counts into the JSON of docs/reference.
 
 mod layout;
+mod limits;
+mod machine;
 mod progress;
+mod resolve;
 mod result;
 mod threads;
 
@@ -22,6 +25,8 @@ use crate::record::collector::Live;
 use crate::record::recorder::StreamProgress;
 use crate::worker::Control;
 
+pub use limits::Shortage;
+
 /// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
 const STOP_AHEAD: u64 = 25 * MILLISECOND;
 
@@ -31,7 +36,7 @@ pub enum Refusal {
     /// The plan is bad.
     Plan(Vec<Fault>),
     /// This machine cannot carry it.
-    Machine(io::Error),
+    Machine(Shortage),
 }
 
 /// What threads and callers share about a run that was started.
@@ -42,6 +47,10 @@ pub(crate) struct Started {
     progress: Vec<Arc<[StreamProgress]>>,
     t0: u64,
     t0_unix_ns: u64,
+    /// By stream.
+    targets: Vec<resolve::Resolved>,
+    /// What was known to be able to go wrong before the start.
+    notes: Vec<String>,
 }
 
 /// How a run ended: the result as JSON, or what went wrong with the engine itself.
@@ -91,6 +100,7 @@ impl Waiter {
 pub struct Run {
     plan: Arc<Plan>,
     program: Arc<Program>,
+    notes: Vec<String>,
     started: Option<Arc<Started>>,
     supervisor: Option<JoinHandle<()>>,
     end: Arc<End>,
@@ -106,14 +116,20 @@ impl Run {
             return Err(Refusal::Plan(faults));
         }
         let program = Program::compile(&plan).map_err(Refusal::Plan)?;
-        layout::check_machine(&plan).map_err(Refusal::Machine)?;
+        let notes = limits::check(&plan).map_err(Refusal::Machine)?;
         Ok(Run {
             plan: Arc::new(plan),
             program: Arc::new(program),
+            notes,
             started: None,
             supervisor: None,
             end: Arc::new(End::default()),
         })
+    }
+
+    /// What may go wrong on this machine, known before the start; it stands in the result too.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Starts the threads; returns when they run.
@@ -121,7 +137,8 @@ impl Run {
         if self.started.is_some() {
             return Err(io::Error::other("the run was already started"));
         }
-        let (started, supervisor) = threads::start(&self.plan, &self.program, &self.end)?;
+        let (started, supervisor) =
+            threads::start(&self.plan, &self.program, &self.notes, &self.end)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
         Ok(())

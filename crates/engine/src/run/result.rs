@@ -11,7 +11,7 @@ use crate::error::{Class, Outcome};
 use crate::health::{Health, Signs};
 use crate::plan::{Plan, Role, Workload};
 use crate::program::{CheckNote, CheckTally, Program, StepProgram};
-use crate::record::collector::Collected;
+use crate::record::collector::{Collected, StreamTotals};
 use crate::record::files::{failures, statuses};
 use crate::record::grid::Phase;
 use crate::record::interval::CLASSES;
@@ -20,7 +20,8 @@ use crate::record::recorder::{ErrorLog, ErrorNote};
 use crate::units::seconds;
 use crate::worker::{Left, WorkerEnd};
 
-use super::{layout, Started};
+use super::machine::Machine;
+use super::{layout, limits, Started};
 
 /// Beyond what the edges explain, Little's law may miss by this: the clock's grain.
 const LITTLE_TOLERANCE: f64 = 0.001;
@@ -103,6 +104,7 @@ impl Requests {
 struct Material<'a> {
     plan: &'a Plan,
     program: &'a Program,
+    started: &'a Started,
     collected: &'a Collected,
     ends: &'a [WorkerEnd],
     measured_s: f64,
@@ -120,6 +122,7 @@ pub(super) fn build(
     let material = Material {
         plan,
         program,
+        started,
         collected,
         ends,
         measured_s,
@@ -138,7 +141,7 @@ pub(super) fn build(
         "measured_s": measured_s,
         "elapsed_s": seconds(elapsed),
         "streams": streams,
-        "generator": Health::of(&material.signs()),
+        "generator": Health::of(&material.signs()).and_notes(material.notes()),
     })
 }
 
@@ -205,8 +208,10 @@ impl Material<'_> {
             "failed_time_s": series.failed.distribution(),
             "lag_s": series.lag.distribution(),
             "phases_s": {
+                "resolve": self.started.targets[index].took_ns.map(seconds),
                 "connect": series.connect.distribution(),
                 "first_byte": series.first_byte.distribution(),
+                "last_byte": series.last_byte.distribution(),
             },
             "steps": self.steps(index),
             "bytes": {"out": whole.bytes_out, "in_wire": whole.bytes_in_wire, "in_body": whole.bytes_in_body},
@@ -241,10 +246,12 @@ impl Material<'_> {
                 let at = first + step as usize;
                 let of_stream = &self.collected.streams[index];
                 let of_step = &self.collected.step_series[at];
-                let (response, service) = if program.steps.len() == 1 {
-                    (&of_stream.response, &of_stream.service)
+                let (response, service, first_byte, last_byte) = if program.steps.len() == 1 {
+                    let of = of_stream;
+                    (&of.response, &of.service, &of.first_byte, &of.last_byte)
                 } else {
-                    (&of_step.response, &of_step.service)
+                    let of = of_step;
+                    (&of.response, &of.service, &of.first_byte, &of.last_byte)
                 };
                 steps.push(json!({
                     "name": program.steps[step as usize].name,
@@ -254,6 +261,10 @@ impl Material<'_> {
                     "throughput_rps": response.throughput(),
                     "response_time_s": response.distribution(),
                     "service_time_s": service.distribution(),
+                    "phases_s": {
+                        "first_byte": first_byte.distribution(),
+                        "last_byte": last_byte.distribution(),
+                    },
                 }));
             }
         }
@@ -379,13 +390,17 @@ impl Material<'_> {
             .iter()
             .map(|thread| thread.busy(measured))
             .reduce(f64::max);
-        let (mut lag, mut response) = (Counts::new(), Counts::new());
+        let (mut lag, mut response, mut service) = (Counts::new(), Counts::new(), Counts::new());
         for (index, stream) in self.plan.streams.iter().enumerate() {
             if stream.role == Role::Load {
                 add_counts(&mut lag, &self.collected.streams[index].lag.counts());
                 add_counts(
                     &mut response,
                     &self.collected.streams[index].response.counts(),
+                );
+                add_counts(
+                    &mut service,
+                    &self.collected.streams[index].service.counts(),
                 );
             }
         }
@@ -397,8 +412,50 @@ impl Material<'_> {
             stalled: share(|thread| thread.stalled_ns).filter(|_| is_measured),
             lag_p99_ns: quantile(&lag, 0.99),
             response_p50_ns: quantile(&response, 0.5),
+            service_p99_ns: quantile(&service, 0.99),
+            requests_per_s: is_measured.then(|| self.ended() as f64 / self.measured_s),
             cpu_ns: self.collected.cpu_ns,
         }
+    }
+
+    /// Requests that ended in the measured part, well or not.
+    fn ended(&self) -> u64 {
+        let measured = &self.collected.phases[Phase::Measure as usize];
+        let of_stream = |totals: &StreamTotals| {
+            let answered = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed];
+            let answered: u64 = answered
+                .iter()
+                .map(|class| totals.classes[*class as usize])
+                .sum();
+            answered + totals.sum.failed.iter().sum::<u64>()
+        };
+        measured.iter().map(of_stream).sum()
+    }
+
+    /// What is to be known about the machine: what was said before the start, and ports that nearly ran out.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.started.notes.clone();
+        let Ok(machine) = Machine::look() else {
+            return notes;
+        };
+        let elapsed_s = seconds(self.ends.iter().map(|end| end.at).max().unwrap_or(0));
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            let mut whole = StreamSum::default();
+            for phase in &self.collected.phases {
+                whole.add_later(&phase[index].sum);
+            }
+            let closed = whole.closed.iter().sum::<u64>();
+            notes.extend(limits::ports_nearly_gone(
+                &machine,
+                stream,
+                limits::Ports {
+                    closed_by_us: whole.closed[0],
+                    open: whole.opened - closed,
+                    elapsed_s,
+                },
+            ));
+        }
+        notes
     }
 
     /// What is to be known about the record itself.

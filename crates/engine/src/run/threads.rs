@@ -22,6 +22,7 @@ use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
 use crate::transport::{sys, Epoll};
 use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
 
+use super::resolve::resolve;
 use super::{layout, result, End, Started};
 
 /// Chunks of the sample log of each thread: a third of a second at 200,000 rows a second.
@@ -52,6 +53,7 @@ struct Seat {
 pub(super) fn start(
     plan: &Arc<Plan>,
     program: &Arc<Program>,
+    notes: &[String],
     end: &Arc<End>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
     let threads = layout::thread_count(plan);
@@ -70,7 +72,12 @@ pub(super) fn start(
         known_end,
         layout::load_lanes(plan, program, threads),
     ));
-    let addresses = Arc::new(layout::resolve(plan));
+    let targets = resolve(plan);
+    let addresses: Vec<_> = targets
+        .iter()
+        .map(|target| target.addresses.clone())
+        .collect();
+    let addresses = Arc::new(addresses);
     let (ready, seated) = channel();
     let mut workers = Vec::new();
     let mut gos = Vec::new();
@@ -124,6 +131,8 @@ pub(super) fn start(
         progress,
         t0,
         t0_unix_ns,
+        targets,
+        notes: notes.to_vec(),
     });
     let concludes = Concludes {
         plan: plan.clone(),
@@ -378,6 +387,8 @@ mod tests {
             progress: Vec::new(),
             t0: 0,
             t0_unix_ns: 0,
+            targets: Vec::new(),
+            notes: Vec::new(),
         };
         let concludes = Concludes {
             plan: Arc::new(plan),

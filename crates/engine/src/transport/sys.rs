@@ -34,7 +34,7 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A non-blocking TCP socket. Copied freely; whoever owns the connection closes it once.
+/// A non-blocking socket. Copied freely; whoever owns the connection closes it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket(RawFd);
 
@@ -64,6 +64,11 @@ impl Socket {
             )
         };
         Ok(Socket(fd))
+    }
+
+    /// A descriptor that is non-blocking and open, and that its owner closes.
+    pub fn borrowed(fd: RawFd) -> Socket {
+        Socket(fd)
     }
 
     /// Begins to connect.
@@ -487,6 +492,17 @@ pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// The limit of this process's address space; none: unlimited, or not told.
+pub fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// Descriptors that the process has open now.

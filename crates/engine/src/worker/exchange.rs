@@ -59,11 +59,9 @@ pub(super) fn why(outcome: Outcome) -> &'static str {
         Outcome::ConnectTimeout => "no connection within the timeout",
         Outcome::ConnectFailed => "the connection could not be made",
         Outcome::Reset => "the connection was reset",
-        Outcome::ClosedBeforeResponse => {
-            "the connection was closed before a whole head of the answer"
-        }
+        Outcome::ClosedBeforeResponse => "the connection was closed before any byte of the answer",
         Outcome::ClosedOnReuse => "the idle connection was closed as the request was sent",
-        Outcome::Truncated => "the connection was closed before the announced end of the body",
+        Outcome::Truncated => "the connection was closed before the end of the answer",
         Outcome::Timeout => "no whole answer within the timeout",
         Outcome::OwnDescriptors => "this machine has no file descriptor left",
         Outcome::OwnPorts => "this machine has no local port left",
@@ -231,6 +229,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             seq: user.seq,
             due: user.due,
             sent: user.sent,
+            // A connection that stood before has an earlier time than any request on it.
+            asked: connection.map_or(user.sent, |connection| {
+                connection.established.max(user.sent)
+            }),
             first: user.first,
             done: now,
             user: user.number,

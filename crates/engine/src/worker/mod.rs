@@ -150,6 +150,27 @@ impl Seen {
     }
 }
 
+/// When the thread did not run, as far as it matters to the requests that are under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stalls {
+    /// End and length; the oldest is overwritten first.
+    last: [(u64, u64); 16],
+    next: usize,
+}
+
+impl Stalls {
+    fn push(&mut self, end: u64, length: u64) {
+        self.last[self.next % self.last.len()] = (end, length);
+        self.next += 1;
+    }
+
+    /// How long the thread did not run after `from`, by the stalls that are still known.
+    fn since(&self, from: u64) -> u64 {
+        let after = |(end, length): &(u64, u64)| (*length).min(end.saturating_sub(from));
+        self.last.iter().map(after).sum()
+    }
+}
+
 /// One engine thread's state.
 pub struct Worker<'p, C: Clock, N: Net> {
     clock: C,
@@ -163,6 +184,7 @@ pub struct Worker<'p, C: Clock, N: Net> {
     /// When the last wait began.
     waited_at: u64,
     seen: Seen,
+    stalls: Stalls,
     /// Tokens of connections with more to receive than one turn takes.
     more: Vec<u64>,
     buffer: Box<[u8]>,
@@ -216,6 +238,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             events: Vec::with_capacity(EVENTS),
             waited_at: 0,
             seen: Seen::default(),
+            stalls: Stalls::default(),
             more: Vec::with_capacity(EVENTS),
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             rendered: Vec::with_capacity(4096),
@@ -267,12 +290,19 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     #[inline]
     fn see(&mut self, now: u64) {
         if now - self.last > STALL {
-            self.recorder.engine().stalled_ns += now - self.last;
+            self.note_stall(now, now - self.last);
         }
         self.last = now;
         if now >= self.horizon {
             self.pass_horizon(now);
         }
+    }
+
+    /// The thread did not run for so long, up to `now`.
+    #[cold]
+    fn note_stall(&mut self, now: u64, length: u64) {
+        self.recorder.engine().stalled_ns += length;
+        self.stalls.push(now, length);
     }
 
     #[cold]
@@ -361,6 +391,8 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             return;
         }
         let deadline = user.sent.saturating_add(timeout);
+        // While we did not run we neither sent nor read: that time is not the service's.
+        let deadline = deadline.saturating_add(self.stalls.since(user.sent));
         if deadline > now || deadline > self.seen.until {
             user.watched = true;
             // One that has passed unseen is looked at again after the next look at the sockets.
@@ -424,15 +456,15 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         engine.loops += 1;
         // The timer would have ended the wait: what lasted longer was no wait.
         let overslept = woken.saturating_sub(now + timeout);
-        if overslept > STALL {
-            engine.stalled_ns += overslept;
-        }
-        self.last = woken;
         if is_idle_spin {
             engine.spinning_ns += waited;
         } else if timeout > 0 && !spins {
             engine.waiting_ns += waited;
         }
+        if overslept > STALL {
+            self.note_stall(woken, overslept);
+        }
+        self.last = woken;
         self.see(woken); // after it is credited to the interval in which the wait began
     }
 
@@ -516,6 +548,20 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_part_of_a_stall_that_a_request_lived_through_is_given_back() {
+        let mut stalls = Stalls::default();
+        assert_eq!(stalls.since(0), 0);
+
+        stalls.push(100, 40); // from 60 to 100
+        stalls.push(300, 50); // from 250 to 300
+
+        assert_eq!(stalls.since(10), 90);
+        assert_eq!(stalls.since(80), 70); // issued within the first one
+        assert_eq!(stalls.since(100), 50);
+        assert_eq!(stalls.since(300), 0);
+    }
 
     #[test]
     fn a_full_buffer_of_events_is_all_only_after_as_many_events_as_connections() {

@@ -213,6 +213,8 @@ impl Reply {
     /// The connection ended; says whether that makes the answer whole.
     pub fn at_end(&self) -> Result<Place, Outcome> {
         match self.head {
+            // Something of a head is there: the answer had begun (RFC 9112 8). Whole interim answers do not count.
+            None if self.buffer != NONE => Err(Outcome::Truncated),
             None => Err(Outcome::ClosedBeforeResponse),
             Some(head) => match self.body.at_eof() {
                 Ok(()) if self.buffer != NONE => Ok(Place::Store {

@@ -9,6 +9,7 @@ mod counting;
 mod harness;
 mod life;
 mod misbehaviour;
+mod phases;
 mod record;
 mod templates;
 mod times;

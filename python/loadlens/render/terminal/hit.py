@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadlens import calibration
+from loadlens.calibration import Calibration
 from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
@@ -24,6 +26,19 @@ NAMES = {"p999": "p99.9"}
 PER_SECOND = numbers.scale("1/s")
 STRIP_WIDTH = 32
 SAMPLES = 5  # of each failing check; the JSON holds them all
+OWN_LIMITS = {
+    "own_descriptors": "file descriptors",
+    "own_ports": "local ports",
+    "own_memory": "memory",
+}
+# What an engine tells about the parts of a request, in their order; one that it does not tell is not shown.
+PHASES = {"connect": "connect", "handshake": "TLS", "first_byte": "first byte", "last_byte": "last byte"}
+PHASES_IN_WORDS = {
+    "connect": "connecting",
+    "handshake": "TLS handshake, after connecting",
+    "first_byte": "first byte, from when the request could leave",
+    "last_byte": "last byte, from the first",
+}
 
 Block = Mapping[str, Any]
 
@@ -40,16 +55,29 @@ class Verdict:
 
 
 def print_hit(
-    result: Block, plan: Plan, *, record: Path | None = None, quiet: bool = False, verbose: bool = False
+    result: Block,
+    plan: Plan,
+    *,
+    calibrated: Calibration | None = None,
+    record: Path | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Print the summary on stdout."""
-    print_lines(summary(result, plan, record=record, quiet=quiet, verbose=verbose), headings=[0])
+    lines = summary(result, plan, calibrated=calibrated, record=record, quiet=quiet, verbose=verbose)
+    print_lines(lines, headings=[0])
 
 
 def summary(
-    result: Block, plan: Plan, *, record: Path | None = None, quiet: bool = False, verbose: bool = False
+    result: Block,
+    plan: Plan,
+    *,
+    calibrated: Calibration | None = None,
+    record: Path | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> list[str]:
-    """Return the lines of the summary of a plan with one load stream."""
+    """Return the lines of the summary of a plan with one load; `calibrated`: what doctor found here."""
     stream = result["streams"][0]
     lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
     reasons = _reasons(stream, result)
@@ -63,7 +91,7 @@ def summary(
         lines += check_rows(stream, verbose=verbose)
         strip = _strip(stream["response_time_s"])
         lines += ["", *strip] if strip else []
-    lines += ["", *_books(stream, result, plan)]
+    lines += ["", *_books(stream, result, plan), *_ceiling(result["generator"], calibrated)]
     lines += ["", *_ending(plan, record)]
     return lines
 
@@ -74,7 +102,7 @@ def headline(stream: Block, result: Block) -> str:
     if not stream["law_holds"]:
         gap = abs(requests["due"] - requests["issued"] - requests["dropped"] - requests["waiting"])
         gap += abs(requests["issued"] - requests["answered"] - requests["failed"] - requests["in_flight"])
-        return f"■ invalid: {numbers.count(gap)} requests unaccounted for"
+        return f"■ invalid: {words.plural(gap, 'request')} unaccounted for"
     bad = requests["failed"] + requests["unexpected_status"] + requests["check_failed"]
     judged = requests["answered"] + requests["failed"]
     rate = numbers.value(stream["throughput_rps"]["value"] or 0.0, PER_SECOND)
@@ -118,10 +146,10 @@ def verdicts(stream: Block, result: Block) -> list[Verdict]:
         else Verdict("ok", "books balance")
     )
     trusted = stream["law_holds"] and generator["verdict"] == "kept_up" and little["verdict"] != "broken"
-    if result["status"] == "stopped":
-        valid = Verdict("caution", "stopped early")
-    elif not stream["law_holds"]:
+    if not stream["law_holds"] or _own_limits(stream):
         valid = Verdict("bad", "invalid")
+    elif result["status"] == "stopped":
+        valid = Verdict("caution", "stopped early")
     elif trusted:
         valid = Verdict("ok", "valid")
     else:
@@ -139,7 +167,20 @@ def _reasons(stream: Block, result: Block) -> list[str]:
         )
     if not stream["law_holds"]:
         reasons.append(stream["law"])
+    reasons += [
+        f"the generator ran out of {what}: {numbers.count(count)} requests never reached the service"
+        for what, count in _own_limits(stream)
+    ]
     return reasons
+
+
+def _own_limits(stream: Block) -> list[tuple[str, int]]:
+    """What the generator ran out of, and how many requests failed by it."""
+    return [
+        (words_of, stream["errors"][kind]["count"])
+        for kind, words_of in OWN_LIMITS.items()
+        if kind in stream["errors"]
+    ]
 
 
 def figure(metric: str, unit: str, quantity: Block, samples: int) -> Figure:
@@ -182,11 +223,23 @@ def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
     if is_open:
         yield f"  service time{what}, sent to done"
         yield from _quantile_rows(service, scale, keys)
-    for key, title in (("connect", "connecting"), ("first_byte", "first byte, sent to first")):
-        phase = stream["phases_s"][key]
-        if phase["count"] and (verbose or (key == "connect" and _reconnects(stream))):
-            yield f"  {title}"
-            yield from _quantile_rows(phase, numbers.scale("s", [phase["p50"]["value"]]), ("p50", "p99"))
+    phases = stream["phases_s"]
+    told = [key for key in PHASES if (phases.get(key) or {}).get("count")]
+    if verbose:
+        for key in told:
+            yield f"  {PHASES_IN_WORDS[key]}"
+            shown = numbers.scale("s", [phases[key]["p99"]["value"], phases[key]["mean"]["value"]])
+            yield from _quantile_rows(phases[key], shown, ("p50", "p99"))
+    elif told:
+        yield f"  phases     {_phases(phases, told)}"
+
+
+def _phases(phases: Block, told: Sequence[str]) -> str:
+    """The parts of a request in one line: means, which add up."""
+    parts = [f"{PHASES[key]} {numbers.with_unit(phases[key]['mean']['value'], 's')}" for key in told]
+    if phases.get("resolve") is not None:
+        parts.insert(0, f"name {numbers.with_unit(phases['resolve'], 's')} once")
+    return ", ".join(parts) + " (means)"
 
 
 def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
@@ -337,6 +390,20 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     yield f"  generator  late {late} at p99{allowed}, busy {busy} of {of}"
 
 
+def _ceiling(generator: Block, calibrated: Calibration | None) -> Iterator[str]:
+    """How far the generator was from the most it can do, by its own busy share and by the calibration."""
+    if generator.get("ceiling_rps") is not None:
+        most = numbers.value(generator["ceiling_rps"], PER_SECOND)
+        yield f"  ceiling    at this cost a request, these threads could do about {most} /s"
+    reached = calibration.reach(generator, calibrated)
+    if reached is None:
+        yield "             this machine is not calibrated: loadlens doctor"
+        return
+    of = numbers.value(reached["ceiling_rps"], PER_SECOND)
+    day = words.plain(reached["made"][:10])
+    yield f"             {100 * reached['share']:.0f} % of the {of} /s that doctor measured here on {day}"
+
+
 def _load_line(plan: Plan, result: Block) -> str:
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
@@ -356,7 +423,3 @@ def _ending(plan: Plan, record: Path | None) -> Iterator[str]:
         yield "Record   none (-o DIR keeps one)"
     else:
         yield f"Record   {record}"
-
-
-def _reconnects(stream: Block) -> bool:
-    return bool(stream["connections"]["opened"] > stream["connections"]["wanted"])

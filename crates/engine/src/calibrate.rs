@@ -1,0 +1,301 @@
+//! What calibrates a machine: a server that does nothing, and how punctual a sleep is.
+//!
+//! The server belongs into a process of its own, on other cores than the load. It answers every request with the same
+//! 40 bytes, looks for the end of a head and at nothing else, and so costs hardly more than the two system calls that
+//! any server makes: what a generator reaches against it is what the generator, or the machine, can do at most.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use memchr::memmem::Finder;
+
+use crate::transport::sys::{self, Directions, Poller, Socket};
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const HEAD_END: &[u8] = b"\r\n\r\n";
+const EVENTS: usize = 256;
+const LONG: u64 = 3_600_000_000_000;
+/// Tokens of what is no connection.
+const WAKER: u64 = u64::MAX - 1;
+const LISTENER: u64 = 0;
+
+/// A port of loopback; nothing is served there until [`Nothing::serve`].
+pub struct Nothing {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Nothing {
+    /// Takes a free port.
+    pub fn bind() -> io::Result<Nothing> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        Ok(Nothing { listener, port })
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Serves until `ends` can be read or is closed, with one thread on each of `cores`; the threads end with the
+    /// process.
+    pub fn serve(self, ends: RawFd, cores: &[u32]) -> io::Result<()> {
+        let seats = cores
+            .iter()
+            .map(|core| Seat::begin(*core))
+            .collect::<io::Result<Vec<_>>>()?;
+        let mut poller = Poller::new(2)?;
+        let watch = |fd, token| {
+            let added = poller.add(Socket::borrowed(fd), token, Directions::Receiving);
+            added.map_err(io::Error::from_raw_os_error)
+        };
+        watch(self.listener.as_raw_fd(), LISTENER)?;
+        watch(ends, WAKER)?;
+        let mut ready = Vec::with_capacity(2);
+        let mut accepted = 0;
+        loop {
+            poller.wait(&mut ready, LONG);
+            if ready.iter().any(|ready| ready.token == WAKER) {
+                return Ok(());
+            }
+            while let Ok((peer, _)) = self.listener.accept() {
+                seats[accepted % seats.len()].give(peer)?;
+                accepted += 1;
+            }
+        }
+    }
+}
+
+/// The way to a serving thread.
+struct Seat {
+    peers: Sender<TcpStream>,
+    waker: UnixStream,
+}
+
+impl Seat {
+    fn begin(core: u32) -> io::Result<Seat> {
+        let (peers, inbox) = channel();
+        let (waker, woken) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        let mut poller = Poller::new(EVENTS)?;
+        poller
+            .add(
+                Socket::borrowed(woken.as_raw_fd()),
+                WAKER,
+                Directions::Receiving,
+            )
+            .map_err(io::Error::from_raw_os_error)?;
+        thread::Builder::new()
+            .name(format!("nothing-{core}"))
+            .spawn(move || {
+                let _ = sys::pin_to(core); // a thread elsewhere serves too
+                answer_all(&mut poller, &inbox, woken);
+            })?;
+        Ok(Seat { peers, waker })
+    }
+
+    fn give(&self, peer: TcpStream) -> io::Result<()> {
+        peer.set_nonblocking(true)?;
+        peer.set_nodelay(true)?;
+        self.peers
+            .send(peer)
+            .map_err(|_| io::Error::other("a serving thread has ended"))?;
+        (&self.waker).write_all(&[0])
+    }
+}
+
+fn answer_all(poller: &mut Poller, inbox: &Receiver<TcpStream>, mut woken: UnixStream) {
+    let mut peers = Vec::new();
+    let mut free: Vec<usize> = Vec::new();
+    let mut ready = Vec::with_capacity(EVENTS);
+    let mut buffer = vec![0; 64 << 10];
+    let finder = Finder::new(HEAD_END);
+    loop {
+        poller.wait(&mut ready, LONG);
+        for event in &ready {
+            if event.token == WAKER {
+                while woken.read(&mut buffer).is_ok_and(|count| count > 0) {}
+                for peer in inbox.try_iter() {
+                    let peer = Peer {
+                        socket: Socket::borrowed(peer.into_raw_fd()),
+                        matched: 0,
+                    };
+                    let place = free.pop().unwrap_or(peers.len());
+                    if poller
+                        .add(peer.socket, place as u64, Directions::Receiving)
+                        .is_err()
+                    {
+                        peer.socket.close();
+                        free.push(place);
+                    } else if place == peers.len() {
+                        peers.push(peer);
+                    } else {
+                        peers[place] = peer;
+                    }
+                }
+                continue;
+            }
+            let place = event.token as usize;
+            if !peers[place].answer(&mut buffer, &finder) {
+                peers[place].socket.close();
+                free.push(place);
+            }
+        }
+    }
+}
+
+/// One connection.
+struct Peer {
+    socket: Socket,
+    /// How much of the end of a head the last bytes were.
+    matched: usize,
+}
+
+impl Peer {
+    /// Answers what came; false: the connection has ended.
+    fn answer(&mut self, buffer: &mut [u8], finder: &Finder<'_>) -> bool {
+        loop {
+            let count = match self.socket.receive(buffer) {
+                Ok(0) => return false,
+                Ok(count) => count,
+                Err(error) => return sys::would_block(error),
+            };
+            for _ in 0..self.heads(&buffer[..count], finder) {
+                // 40 bytes fit, unless the other side has stopped to read: then it is no client to be measured with.
+                if self.socket.send(ANSWER) != Ok(ANSWER.len()) {
+                    return false;
+                }
+            }
+            if count < buffer.len() {
+                return true;
+            }
+        }
+    }
+
+    /// How many heads end in these bytes.
+    fn heads(&mut self, bytes: &[u8], finder: &Finder<'_>) -> usize {
+        if self.matched == 0 && bytes.ends_with(HEAD_END) {
+            return finder.find_iter(bytes).count();
+        }
+        let mut heads = 0;
+        for byte in bytes {
+            self.matched = match (*byte, self.matched) {
+                (b'\r', 0 | 1) => 1,
+                (b'\r', 2) => 3,
+                (b'\r', 3) => 1,
+                (b'\n', 1) => 2,
+                (b'\n', 3) => {
+                    heads += 1;
+                    0
+                }
+                _ => 0,
+            };
+        }
+        heads
+    }
+}
+
+/// How punctual a thread that sleeps is, and what a look at the clock costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// How much later than asked for half of the sleeps ended.
+    pub late_p50_ns: u64,
+    /// And 99 % of them.
+    pub late_p99_ns: u64,
+    /// The worst.
+    pub late_max_ns: u64,
+    /// One reading of the clock.
+    pub clock_read_ns: u64,
+}
+
+impl Timer {
+    /// Sleeps for a millisecond so many times; at least once.
+    pub fn measure(sleeps: usize) -> Timer {
+        const SLEEP: Duration = Duration::from_millis(1);
+        const READINGS: u64 = 10_000;
+        sys::sharpen_sleeps();
+        let mut late: Vec<u64> = (0..sleeps.max(1))
+            .map(|_| {
+                let began = sys::monotonic_ns();
+                thread::sleep(SLEEP);
+                (sys::monotonic_ns() - began).saturating_sub(SLEEP.as_nanos() as u64)
+            })
+            .collect();
+        late.sort_unstable();
+        let began = sys::monotonic_ns();
+        (0..READINGS).for_each(|_| {
+            std::hint::black_box(sys::monotonic_ns());
+        });
+        let at = |share: f64| late[((late.len() - 1) as f64 * share).round() as usize];
+        Timer {
+            late_p50_ns: at(0.5),
+            late_p99_ns: at(0.99),
+            late_max_ns: at(1.0),
+            clock_read_ns: (sys::monotonic_ns() - began) / READINGS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads_in(pieces: &[&[u8]]) -> usize {
+        let finder = Finder::new(HEAD_END);
+        let mut peer = Peer {
+            socket: Socket::borrowed(-1),
+            matched: 0,
+        };
+        pieces.iter().map(|piece| peer.heads(piece, &finder)).sum()
+    }
+
+    #[test]
+    fn heads_are_counted_however_they_are_cut() {
+        let two = b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+        assert_eq!(heads_in(&[two]), 2);
+        for cut in 0..two.len() {
+            assert_eq!(heads_in(&[&two[..cut], &two[cut..]]), 2, "cut at {cut}");
+        }
+        assert_eq!(heads_in(&[b"a\r\r\n\r\n"]), 1);
+        assert_eq!(heads_in(&[b"a\r\n\n", b"\r\n"]), 0);
+    }
+
+    #[test]
+    fn every_request_is_answered_until_the_end_is_told() {
+        let nothing = Nothing::bind().unwrap();
+        let port = nothing.port();
+        let (end, ends) = UnixStream::pair().unwrap();
+        let serving = thread::spawn(move || nothing.serve(ends.as_raw_fd(), &[0, 0]));
+
+        for _ in 0..3 {
+            let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+            let mut answer = vec![0; ANSWER.len()];
+            for _ in 0..2 {
+                client
+                    .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    .unwrap();
+                client.read_exact(&mut answer).unwrap();
+                assert_eq!(answer, ANSWER);
+            }
+        }
+        drop(end);
+
+        assert!(serving.join().unwrap().is_ok());
+    }
+
+    #[test]
+    fn a_sleep_is_never_shorter_than_asked_for_and_its_quantiles_rise() {
+        let timer = Timer::measure(20);
+
+        assert!(timer.late_p50_ns <= timer.late_p99_ns && timer.late_p99_ns <= timer.late_max_ns);
+        assert!(timer.late_max_ns > 0);
+    }
+}

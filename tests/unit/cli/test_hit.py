@@ -1,0 +1,62 @@
+"""`hit` from its arguments to its exit code, with an engine that returns what a test plants."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from loadlens.cli import app
+from tests.unit.render import hit_result
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Runs `hit` on an engine that returns a result; gives exit code and output."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def with_result(result: dict[str, Any], *arguments: str) -> Any:
+        monkeypatch.setattr("loadlens.run.hit.run_trial", lambda *_, **__: result)
+        return CliRunner().invoke(app, ["hit", "http://127.0.0.1:9/", *arguments])
+
+    return with_result
+
+
+def mismatch() -> dict[str, Any]:
+    """One request of the example is in no class."""
+    law = "due 244012 = issued 244012 + dropped 0 + waiting 0; issued 244012 != answered 243911 + ..."
+    return hit_result.result(law_holds=False, law=law, requests={"answered": 243_911, "ok": 243_911})
+
+
+def test_books_that_balance_exit_0(run: Any) -> None:
+    assert run(hit_result.result()).exit_code == 0
+
+
+def test_one_request_in_no_class_exits_4_and_shows_no_time(run: Any) -> None:
+    done = run(mismatch())
+
+    assert done.exit_code == 4
+    assert done.stdout.startswith("■ invalid: 1 request unaccounted for")
+    assert "response time" not in done.stdout
+
+
+def test_the_json_of_broken_books_exits_4_too(run: Any) -> None:
+    done = run(mismatch(), "--json")
+
+    assert done.exit_code == 4
+    assert json.loads(done.stdout)["requests"]["answered"] == 243_911
+
+
+@pytest.mark.parametrize("limit", ["own_descriptors", "own_ports", "own_memory"])
+def test_running_out_of_something_of_our_own_exits_4_and_is_called_invalid(run: Any, limit: str) -> None:
+    error = {"count": 3, "first_s": 1.0, "last_s": 2.0, "samples": []}
+    requests = {"answered": 243_909, "ok": 243_909, "failed": 3}
+
+    done = run(hit_result.result(errors={limit: error}, requests=requests))
+
+    assert done.exit_code == 4
+    assert "■ invalid" in done.stdout
+    assert "the generator ran out of" in done.stdout
