@@ -11,6 +11,8 @@ from loadlens.analyse.source import StreamPlan, TrialSource
 from loadlens.model.trial import Outcome
 from loadlens.stats.interval import Floats
 
+NOT_ENDED = (Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
+ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 NOT_FAILURES = (Outcome.OK, Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
 
 
@@ -59,6 +61,43 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
             )
         )
     return tuple(sorted(found, key=lambda f: -f.count))
+
+
+def as_ab_counts(
+    source: TrialSource, stream: int, step: int | None, edges: Floats
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """What ApacheBench would call failed: not answered whole, or with a body not as long as the first.
+
+    Args:
+        stream: Index of the stream in the plan.
+        step: Of one step, or of all; then the first answer of all is the measure, as ab has one URL.
+        edges: Of the intervals, seconds since t0; shape (intervals + 1,).
+
+    Returns:
+        Failed and ended requests by interval, shape (intervals,); none when the sample log was thinned, which
+        leaves the first answer out.
+    """
+    import polars as pl
+
+    rows = source.samples().filter(
+        (pl.col("stream") == stream)
+        & ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_ENDED])
+        & (pl.col("done_ns") >= int(edges[0] * 1e9))
+        & (pl.col("done_ns") <= int(edges[-1] * 1e9))
+    )
+    if step is not None:
+        rows = rows.filter(pl.col("step") == step)
+    if (rows["thinned"] > 0).any():
+        return None
+    rows = rows.sort("done_ns")
+    is_answered = rows["outcome"].is_in([int(outcome) for outcome in ANSWERED]).to_numpy()
+    lengths = rows["body_bytes"].to_numpy()
+    first = lengths[is_answered][:1]
+    is_failed = ~is_answered | (lengths != (first[0] if first.size else 0))
+    done_s = rows["done_ns"].to_numpy().astype(np.float64) / 1e9
+    totals, _ = np.histogram(done_s, edges)
+    hits, _ = np.histogram(done_s[is_failed], edges)
+    return hits.astype(np.float64), totals.astype(np.float64)
 
 
 def _has_failures(stream: dict[str, object]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from loadlens.analyse import failures
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.trial import StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
@@ -32,6 +33,8 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         return case.throughput if index is None else case.step_rate(index)
     if metric in ("failed.share", "unexpected.share"):
         return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
+    if metric == "ab_failed.share":
+        return _as_ab(case, metric, index)
     if kind in ("response_time", "service_time"):
         return _of_time(case, metric, index)
     if kind == "server_time":
@@ -160,6 +163,20 @@ def _bad(steps: Sequence[StepMeasures], index: int | None, kind: str) -> tuple[n
     # An unexpected answer is one of those that were answered; a failure one of all that ended.
     others = [s.ok + s.unexpected + (s.failed if kind == "failed" else 0) for s in chosen]
     return hits, sum(others, np.zeros(chosen[0].ok.size))
+
+
+def _as_ab(case: CaseMeasures, metric: str, index: int | None) -> Figure:
+    parts = []
+    for trial in case.usable:
+        if trial.load is None:
+            continue
+        grid = trial.load.grid
+        edges = np.append(grid.starts_s, grid.starts_s[-1:] + grid.lengths_s[-1:])
+        part = failures.as_ab_counts(trial.source, trial.load.plan.index, index, edges)
+        if part is None:
+            return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
+        parts.append(part)
+    return case.share_figure(metric, parts)
 
 
 def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figure:

@@ -152,7 +152,11 @@ REPORT: Final = Block(
         ),
     },
     "What the report shows besides what it always shows.",
-    refused=dict.fromkeys(("window", "promql", "failed_as"), "charts"),
+    refused={
+        "window": "charts",
+        "promql": "charts",
+        "failed_as": "charts; claims and published figures know ab_failed.share",
+    },
 )
 
 QUICK: Final = Block(

@@ -96,7 +96,8 @@ with one of {", ".join(f"`.{name}`" for name in STATISTICS)};
 of the first two also with {", ".join(f"`.{name}`" for name in EXTREMES)}.
 `response_time` runs from due to done, `service_time` from sent to done, both at the client; `server_time`
 is what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers
-with an unexpected status.
+with an unexpected status, `ab_failed.share` what ApacheBench calls failed: requests without a whole answer,
+and answers whose body is not as long as that of the first one, whatever their status.
 """
 
 

@@ -90,6 +90,7 @@ METRICS: Mapping[str, str] = {
     "response_time.max": "largest response time",
     "service_time.mean": "mean service time",
     "failed.share": "share failed",
+    "ab_failed.share": "share failed as ab counts",
 }
 
 

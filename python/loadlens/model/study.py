@@ -22,6 +22,7 @@ METRICS: Final = (
     "throughput",
     "failed.share",  # of the ended requests, those without a whole answer
     "unexpected.share",  # of the answered requests, those with an unexpected status
+    "ab_failed.share",  # of the ended requests, those that ApacheBench would call failed
 )
 
 

@@ -157,7 +157,7 @@ class Trial:
         rows = [
             {
                 "due_ns": int(r.due * 1e9), "done_ns": int(r.done * 1e9), "stream": r.stream, "step": r.step,
-                "outcome": 0 if r.status < 400 else 1, "status": r.status, "thinned": 0,
+                "outcome": 0 if r.status < 400 else 1, "status": r.status, "thinned": 0, "body_bytes": 64,
             }
             for r in self.trace.requests
         ]  # fmt: skip
