@@ -70,7 +70,6 @@ class Origin:
         self.process = process
         self.port = hello["port"]
         self.control_port = hello["control_port"]
-        self.tls_port = hello.get("tls_port")
 
     def books(self) -> dict[str, Any]:
         """The books as they stand."""

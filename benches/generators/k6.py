@@ -37,7 +37,7 @@ def command(work: Work, scene: Scene) -> list[str]:
     command = ["k6", "run", "--quiet", "--no-usage-report"]
     if scene.tells_times:
         command.append(f"--summary-export={scene.folder / SUMMARY}")
-    return [*command, scene.file(f"k6-{work.name}-{scene.seconds}s.js", script)]
+    return [*command, scene.file(f"k6-{work.name}.js", script)]
 
 
 def _options(work: Work, scene: Scene) -> dict[str, object]:

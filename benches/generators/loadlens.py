@@ -18,8 +18,8 @@ JSON_TYPE = ["Content-Type", "application/json"]
 
 
 def command(work: Work, scene: Scene) -> list[str]:
-    name = f"plan-{work.name}-{scene.seconds}s.json"
-    return [sys.executable, "-S", str(DRIVE), scene.file(name, json.dumps(plan(work, scene)))]
+    path = scene.file(f"plan-{work.name}.json", json.dumps(plan(work, scene)))
+    return [sys.executable, "-S", str(DRIVE), path]
 
 
 def plan(work: Work, scene: Scene) -> dict[str, Any]:
@@ -67,10 +67,8 @@ def steps(work: Work) -> list[dict[str, Any]]:
 def _target(work: Work, scene: Scene) -> dict[str, Any]:
     authority = scene.host(work).partition("://")[2]
     target: dict[str, Any] = {"host": "127.0.0.1", "port": int(authority.partition(":")[2])}
-    target["authority"] = authority
-    if work.is_tls:
-        raise CannotDo("the engine has no TLS")
-    return target
+    secured = {"tls": {"insecure": True}} if work.is_tls else {}
+    return {**target, "authority": authority, **secured}
 
 
 def _workload(work: Work) -> dict[str, Any]:
