@@ -66,13 +66,13 @@ def measure_all(
         plain = held.enter_context(origin(program, SERVER_CPU))
         is_secured = any(work.is_tls for work in works)
         secured = held.enter_context(origin(program, SERVER_CPU, "--tls")) if is_secured else None
-        stage = Stage(plain, secured, program, Path(folder), series)
-        able = _able(results, works, peers, stage)
+        stage = Stage(results, set_number, plain, secured, program, Path(folder), series)
+        able = _able(works, peers, stage)
         count = sum(len(one) for one in able.values()) * series.rounds
         pace = Pace(count, series.short_s + series.long_s + 1.0)
         for number in range(series.rounds):
             for work in works:
-                costs = _round(work, number, set_number, able[work.name], stage)
+                costs = _round(work, number, able[work.name], stage)
                 results.cost += costs
                 results.write()  # what was measured so far survives Ctrl-C
                 _tell(work, number, series.rounds, costs, pace)
@@ -95,8 +95,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The running origins, and how long generators drive them."""
+    """The running origins, how long generators drive them, and where the results go."""
 
+    results: Results
+    set_number: int
     plain: Origin
     secured: Origin | None  # with TLS, when some of the work is
     program: Path
@@ -113,9 +115,7 @@ class Stage:
         return self.secured if work.is_tls and self.secured else self.plain
 
 
-def _able(
-    results: Results, works: Sequence[Work], peers: Sequence[Generator], stage: Stage
-) -> dict[str, list[Generator]]:
+def _able(works: Sequence[Work], peers: Sequence[Generator], stage: Stage) -> dict[str, list[Generator]]:
     """Which generators can do which work; commands are kept, refusals said aloud."""
     able: dict[str, list[Generator]] = {work.name: [] for work in works}
     refusals: dict[tuple[str, str], list[str]] = {}
@@ -128,7 +128,7 @@ def _able(
                 refusals.setdefault((one.name, str(refusal)), []).append(work.name)
                 continue
             able[work.name].append(one)
-            results.command(work.name, one.name, shown(command, scene), shown_files(scene))
+            stage.results.command(work.name, one.name, shown(command, scene), shown_files(scene))
     for (name, why), names in refusals.items():
         print(f"skipped {name} for {', '.join(names)}: {why}", file=sys.stderr)
     return able
@@ -162,7 +162,7 @@ def _neutral(text: str, scene: Scene) -> str:
     return text
 
 
-def _round(work: Work, number: int, set_number: int, peers: Sequence[Generator], stage: Stage) -> list[Cost]:
+def _round(work: Work, number: int, peers: Sequence[Generator], stage: Stage) -> list[Cost]:
     """One round: every generator once, in random order, so that no one always follows the same one."""
     costs = []
     for one in random.Random(f"{work.name} {number}").sample(peers, len(peers)):
@@ -171,13 +171,15 @@ def _round(work: Work, number: int, set_number: int, peers: Sequence[Generator],
             command = one.command(work, stage.scene(seconds))
             used = measure(command, stage.server(work), GENERATOR_CPU, limit_s=3 * seconds + ALLOWANCE_S)
             if isinstance(used, str):
-                print(f"{work.name} round {number + 1}: {one.name} {used}", file=sys.stderr)
+                failed = f"{work.name} round {number + 1}: {one.name} {used}"
+                print(failed, file=sys.stderr)
+                stage.results.sets[stage.set_number].setdefault("failed", []).append(failed)
                 break
             runs.append(used)
         if len(runs) == 2:
             short, long = runs
             why = fault(work, long.minus(short), stage.series.busy)
-            costs.append(Cost(work.name, one.name, set_number, number, short, long, why))
+            costs.append(Cost(work.name, one.name, stage.set_number, number, short, long, why))
     return costs
 
 

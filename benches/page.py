@@ -89,7 +89,8 @@ def environment(results: Results) -> str:
             "its core count too)."
         )
     left_out = sum(one.left_out is not None for one in results.cost)
-    lines.append(f"{len(results.cost)} measurements, {left_out} of them left out.")
+    failed = sum(len(one.get("failed", ())) for one in results.sets)
+    lines.append(f"{len(results.cost)} measurements, {left_out} of them left out; {failed} runs failed.")
     versions: dict[str, str] = {}
     for one in results.sets:
         versions |= {name: version for name, version in one["versions"].items() if version}
