@@ -21,6 +21,8 @@ pub struct Epoll {
 
 /// No token: a socket is registered for both directions.
 const BOTH: u64 = u64::MAX;
+/// Room for so many descriptors is made at once: which ones a run gets is chance, what it allocates should not be.
+const AT_ONCE: usize = 1024;
 
 impl Epoll {
     /// A poller that takes up to `batch` events at once.
@@ -124,7 +126,8 @@ impl Net for Epoll {
         if directions == Directions::Receiving {
             let at = socket.descriptor() as usize;
             if self.receives.len() <= at {
-                self.receives.resize(at + 1, BOTH);
+                self.receives
+                    .resize((at + 1).next_multiple_of(AT_ONCE), BOTH);
             }
             self.receives[at] = token;
         }

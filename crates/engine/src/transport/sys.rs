@@ -203,7 +203,7 @@ impl OpenSockets {
     pub fn insert(&mut self, socket: Socket) {
         let (word, bit) = (socket.0 as usize / 64, socket.0 % 64);
         if self.bits.len() <= word {
-            self.bits.resize(word + 1, 0);
+            self.bits.resize((word + 1).next_multiple_of(16), 0); // 1,024 descriptors
         }
         self.bits[word] |= 1 << bit;
     }
