@@ -6,7 +6,6 @@
 pub mod arrival;
 pub mod calibrate;
 pub mod clock;
-pub mod cookies;
 pub mod error;
 pub mod estimate;
 pub mod health;

@@ -118,8 +118,6 @@ pub struct Scratch<'a> {
     pub values: Option<&'a mut Values>,
     /// Steps that were left out by this event.
     pub skipped: u16,
-    /// Whether an iteration began with this event.
-    pub has_begun: bool,
 }
 
 /// How many requests may still become due, and their numbers in the stream.
@@ -257,7 +255,6 @@ impl User {
         let scenario = &scratch.program.scenarios[scenario];
         self.step = scenario.first_step;
         self.at = scenario.begins;
-        scratch.has_begun = true;
         if let Some(values) = scratch.values.as_deref_mut() {
             values.clear();
         }
@@ -342,7 +339,6 @@ mod tests {
                 quota: &mut self.quota,
                 values: None,
                 skipped: 0,
-                has_begun: false,
             };
             let action = user.step(event, now, &mut scratch);
             (action, scratch.skipped)

@@ -25,7 +25,7 @@ pub use template::check_template;
 pub use values::{Values, MAX_VALUE_BYTES};
 
 use crate::error::Fault;
-use crate::plan::{Cookies, Plan, Think};
+use crate::plan::{Plan, Think};
 use crate::random::Random;
 
 /// All streams of a plan, compiled.
@@ -54,8 +54,6 @@ pub struct StreamProgram {
     /// Slots that [`Values`] needs; 0 when nothing is extracted.
     pub slots: u16,
     flow: flow::Flow,
-    /// How long users keep cookies; off where none could ever be sent.
-    pub cookies: Cookies,
     mix: Mix,
 }
 
@@ -104,8 +102,6 @@ pub struct StepProgram {
     pub request_is_head: bool,
     /// Pause after this step.
     pub think: Think,
-    /// Whether the plan gives it a Cookie header: then those of its user are not sent.
-    pub has_own_cookie: bool,
     request: render::Request,
     checks: check::Checks,
 }

@@ -79,6 +79,7 @@ fn look_up(host: &str) -> Resolved {
     let took = began.elapsed();
     addresses.sort_by_key(SocketAddr::is_ipv6); // stable: the resolver's order within a family
     addresses.dedup();
+    addresses.truncate(usize::from(u8::MAX)); // a connection knows its own in a byte
     Resolved {
         addresses,
         took_ns: Some(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),

@@ -126,7 +126,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     }
 
     /// Ends the run: counts what is still in flight, closes every connection, hands everything over.
-    pub(super) fn finish(mut self) -> WorkerEnd {
+    pub fn finish(mut self) -> WorkerEnd {
         let now = self.now();
         for index in 0..self.lanes.len() {
             for at in 0..self.lanes[index].users.len() {
@@ -137,7 +137,6 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         for index in open {
             self.close(index, ClosedBy::Nobody, Outcome::Ok, now);
         }
-        debug_assert!(self.store.is_empty(), "a buffer was not given back");
         let times = self.clock.thread_times();
         let engine = self.recorder.engine();
         engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
@@ -151,6 +150,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             left: self.left,
             remains: self.recorder.finish(now),
             at: now,
+            buffers_lost: self.store.lent(),
         }
     }
 

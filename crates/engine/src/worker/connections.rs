@@ -39,6 +39,8 @@ pub struct Connection<H> {
     pub state: State,
     /// Index of its lane in the worker.
     pub lane: u8,
+    /// Index of the address that it was begun to.
+    pub address: u8,
     /// Its user: who asks over it, or whom it is kept for; [`NONE`]: nobody.
     pub user: u32,
     /// Number in its stream.
@@ -92,6 +94,7 @@ impl<H: Copy> Connections<H> {
                 generation: 0,
                 state: State::Free,
                 lane: 0,
+                address: 0,
                 user: NONE,
                 number: 0,
                 issued: 0,
@@ -115,6 +118,7 @@ impl<H: Copy> Connections<H> {
             generation: connection.generation,
             state: State::Connecting,
             lane,
+            address: 0,
             user,
             number,
             issued: 0,

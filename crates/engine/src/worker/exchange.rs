@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::plan::{Cookies, Overflow};
+use crate::plan::Overflow;
 use crate::program::Judgement;
 use crate::record::recorder::Ended;
 use crate::record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
@@ -82,14 +82,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             quota: &mut lane.quota,
             values: lane.values.get_mut(who.user as usize),
             skipped: 0,
-            has_begun: false,
         };
         let user = &mut lane.users[who.user as usize];
         let step_before = user.step;
         let action = user.step(event, now, &mut scratch);
-        if scratch.has_begun && lane.program.cookies == Cookies::Iteration {
-            lane.jars[who.user as usize].clear();
-        }
         if scratch.skipped > 0 {
             self.recorder
                 .skipped(lane.stream, step_before, scratch.skipped);
@@ -176,6 +172,11 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let user = &self.lanes[who.lane as usize].users[who.user as usize];
         let index = user.connection;
         let is_connecting = user.phase == Phase::Connecting;
+        if is_connecting {
+            // The request has had its time; the next one need not spend it there too.
+            let address = usize::from(self.connections.get(index).address);
+            self.lanes[who.lane as usize].give_up(address);
+        }
         let outcome = if is_connecting {
             Outcome::ConnectTimeout
         } else {

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use crate::arrival::{Part, Schedule};
-use crate::cookies::{Jar, Site};
 use crate::http1::known::KnownHead;
-use crate::plan::{self, Cookies, Overflow, Reuse, Role, Workload};
+use crate::plan::{self, Overflow, Reuse, Role, Workload};
 use crate::program::{Judging, StreamProgram, Values};
 use crate::random::Random;
 use crate::user::{Quota, User, NONE};
@@ -100,10 +99,6 @@ pub struct Lane<'p> {
     pub known: Vec<KnownHead>,
     /// What users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
-    /// Cookies of each user; empty when the stream keeps none.
-    pub jars: Vec<Jar>,
-    /// Whose cookies they are.
-    pub site: Site,
     /// What its checks said so far, and what they are judged with.
     pub judging: Judging,
     /// Pause between iterations; none: an open stream.
@@ -266,11 +261,6 @@ impl<'p> Lane<'p> {
                 .map(|step| KnownHead::new(step.request_is_head))
                 .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
-            jars: match program.cookies {
-                Cookies::Off => Vec::new(),
-                _ => vec![Jar::default(); users.len()],
-            },
-            site: Site::new(&stream.target.authority, false),
             judging: Judging::new(program),
             active: if think.is_some() {
                 users.len() as u32
@@ -348,15 +338,21 @@ impl<'p> Lane<'p> {
                 if self.program.slots > 0 {
                     self.values.push(Values::default());
                 }
-                if self.program.cookies != Cookies::Off {
-                    self.jars.push(Jar::default());
-                }
                 place
             }
             None => return None,
         };
         self.active += 1;
         Some(place)
+    }
+
+    /// No connection could be made to an address: the next one's turn, until a connection has once stood.
+    ///
+    /// Several users may have failed there; only the first of them moves on for all.
+    pub fn give_up(&mut self, address: usize) {
+        if self.address == address && !self.connected_once {
+            self.address = (address + 1) % self.addresses.len().max(1);
+        }
     }
 
     /// A user of a closed stream, or the iteration in a place, has ended.

@@ -116,6 +116,8 @@ pub struct WorkerEnd {
     pub checks: Vec<Vec<CheckTally>>,
     /// When it ended.
     pub at: u64,
+    /// Buffers of answers and requests that nobody gave back; anything but 0 is a leak.
+    pub buffers_lost: usize,
 }
 
 /// Until when all that came has been looked at.
@@ -263,19 +265,29 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
 
     /// Runs to the end and returns what is left.
     pub fn run(mut self) -> WorkerEnd {
+        self.begin();
+        while self.turn() {}
+        self.finish()
+    }
+
+    /// Lets the users of closed streams in; before the first turn.
+    pub fn begin(&mut self) {
         self.join_users();
         self.now();
-        loop {
-            self.look_at_end();
-            self.start_due(self.last);
-            self.send_ready();
-            self.tell_ended_lanes(self.last);
-            if self.is_finished() {
-                return self.finish();
-            }
-            self.wait();
-            self.serve_events();
+    }
+
+    /// One turn of the loop; says whether there is another one. A simulation of several workers takes turns itself.
+    pub fn turn(&mut self) -> bool {
+        self.look_at_end();
+        self.start_due(self.last);
+        self.send_ready();
+        self.tell_ended_lanes(self.last);
+        if self.is_finished() {
+            return false;
         }
+        self.wait();
+        self.serve_events();
+        true
     }
 
     /// Reads the clock; whatever is recorded after it belongs to the interval of this moment.

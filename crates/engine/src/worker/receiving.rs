@@ -60,8 +60,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 true
             }
             Err(error) => {
+                let tried = usize::from(connection.address);
                 self.close(index, ClosedBy::Error, error.outcome, now);
-                self.try_next_address(who, error, now);
+                self.try_next_address(who, tried, error, now);
                 false
             }
         }
@@ -72,7 +73,11 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let connection = self.connections.get_mut(index);
         connection.established = now.max(1);
         let lane = &mut self.lanes[connection.lane as usize];
-        lane.connected_once = true;
+        if !lane.connected_once {
+            // Others may have moved on meanwhile.
+            lane.connected_once = true;
+            lane.address = usize::from(connection.address);
+        }
         lane.users[connection.user as usize].phase = Phase::InFlight;
         self.recorder
             .established(lane.stream, now - connection.opened);
@@ -171,9 +176,6 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             Place::Input { head, body, end } => (&self.buffer[head..body], &self.buffer[body..end]),
             Place::Store { buffer, head_len } => self.store.bytes(buffer).split_at(head_len),
         };
-        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
-            jar.take(head_bytes, &lane.site, self.settings.t0_unix_ns + now);
-        }
         let mut nothing = Default::default();
         let values = lane
             .values

@@ -77,7 +77,8 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     /// Begins a connection for a user whose request is issued.
     pub(super) fn open_connection(&mut self, who: UserRef, now: u64) {
         let lane = &mut self.lanes[who.lane as usize];
-        let Some(&address) = lane.addresses.get(lane.address) else {
+        let tried = lane.address;
+        let Some(&address) = lane.addresses.get(tried) else {
             let error = NetError {
                 outcome: Outcome::Resolve,
                 os_error: 0,
@@ -100,6 +101,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 lane.users[who.user as usize].connection = index;
                 self.connections
                     .begin(index, handle, who.lane, who.user, number, now);
+                self.connections.get_mut(index).address = tried as u8;
                 if may_stand {
                     self.send_first(index, handle, token);
                 }
@@ -118,7 +120,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                     outcome: error.outcome.code(),
                     bytes_in: 0,
                 });
-                self.try_next_address(who, error, now);
+                self.try_next_address(who, tried, error, now);
             }
         }
     }
@@ -148,8 +150,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             }
             Ok(None) => lane.stands_at_once = false,
             Err(error) => {
+                let tried = usize::from(self.connections.get(index).address);
                 self.close(index, ClosedBy::Error, error.outcome, now);
-                self.try_next_address(who, error, now);
+                self.try_next_address(who, tried, error, now);
             }
         }
     }
@@ -165,16 +168,25 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.recorder.bytes_out(stream, sent);
     }
 
-    /// Until a connection has once stood, a failed connect goes on to the target's next address.
-    pub(super) fn try_next_address(&mut self, who: UserRef, error: NetError, now: u64) {
+    /// Until a connection has once stood, a connect that failed at an address goes on to the target's next one;
+    /// then to the one where it stood.
+    pub(super) fn try_next_address(
+        &mut self,
+        who: UserRef,
+        tried: usize,
+        error: NetError,
+        now: u64,
+    ) {
         let lane = &mut self.lanes[who.lane as usize];
         let user = &mut lane.users[who.user as usize];
         user.tried = user.tried.saturating_add(1);
-        if lane.connected_once || usize::from(user.tried) >= lane.addresses.len() {
+        let has_stood_elsewhere = lane.connected_once && lane.address != tried;
+        let may_go_on = !lane.connected_once || has_stood_elsewhere;
+        if !may_go_on || usize::from(user.tried) >= lane.addresses.len() {
             self.fail_unconnected(who, error, now);
             return;
         }
-        lane.address = (lane.address + 1) % lane.addresses.len();
+        lane.give_up(tried);
         self.open_connection(who, now);
     }
 
@@ -240,10 +252,6 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             self.release(index, now);
             self.go_on(who, end, now);
             return;
-        }
-        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
-            let unix_ns = self.settings.t0_unix_ns + now;
-            jar.put(&mut self.rendered, !step.has_own_cookie, unix_ns);
         }
         let connection = self.connections.get_mut(index);
         let Some(handle) = connection.handle else {

@@ -1,0 +1,347 @@
+//! One history: workers of one run, each in a world of its own, taking turns in the order of their clocks.
+
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use loadlens_engine::arrival::Part;
+use loadlens_engine::plan::{Plan, Role, Share, Stream};
+use loadlens_engine::program::Program;
+use loadlens_engine::random::Random;
+use loadlens_engine::record::collector::{Collected, Collector, Live, ThreadEnds};
+use loadlens_engine::record::files::{Names, StreamNames};
+use loadlens_engine::record::grid::Grid;
+use loadlens_engine::record::interval::IntervalSet;
+use loadlens_engine::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
+use loadlens_engine::record::ring::ring;
+use loadlens_engine::record::rows::{
+    row_log, ConnectionRow, RowSource, SampleRow, Thinning, CONNECTION_BYTES, SAMPLE_BYTES,
+};
+use loadlens_engine::worker::lane::Lane;
+use loadlens_engine::worker::{Control, Settings, Worker, WorkerEnd};
+use serde_json::Value;
+
+use crate::plans::{draw_addresses, draw_nature, draw_plan, world, Draws};
+use crate::world::{Sim, World};
+use crate::MS;
+
+/// Room for all rows of the longest history: nobody takes them before its end.
+const LOG_CHUNKS: usize = 64;
+
+/// What one worker left.
+pub struct Told {
+    pub end: WorkerEnd,
+    pub rows: Vec<SampleRow>,
+    pub connections: Vec<ConnectionRow>,
+    pub world: World,
+}
+
+/// How one history ended.
+pub struct History {
+    pub plan: Plan,
+    pub collected: Collected,
+    pub workers: Vec<Told>,
+    pub may_spin: bool,
+    /// When somebody asked for an early end.
+    pub stopped_at: Option<u64>,
+}
+
+impl History {
+    /// All that happened, in one number.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for told in &self.workers {
+            told.rows
+                .iter()
+                .for_each(|row| row.to_bytes().hash(&mut hasher));
+            told.connections
+                .iter()
+                .for_each(|row| row.to_bytes().hash(&mut hasher));
+            let world = &told.world;
+            (told.end.at, world.calls, world.bytes_in, world.bytes_out).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    pub fn rows(&self) -> impl Iterator<Item = &SampleRow> {
+        self.workers.iter().flat_map(|told| &told.rows)
+    }
+}
+
+/// What a history consists of.
+pub struct Setting {
+    pub plan: Value,
+    /// One for each worker.
+    pub worlds: Vec<World>,
+    /// The collector takes what is full at each wait, at every so many, or never.
+    pub collects_every: u64,
+    pub may_spin: bool,
+    pub stop_at: Option<u64>,
+}
+
+impl Setting {
+    /// One worker.
+    pub fn of(plan: Value, world: World) -> Setting {
+        Setting {
+            plan,
+            worlds: vec![world],
+            collects_every: 50,
+            may_spin: false,
+            stop_at: None,
+        }
+    }
+
+    /// All that a seed decides.
+    pub fn drawn(seed: u64) -> Setting {
+        let random = &mut Random::derived(seed, &[1]);
+        let plan = draw_plan(random);
+        let nature = draw_nature(random);
+        let addresses = draw_addresses(random);
+        let workers = Draws(random).of(&[1, 1, 1, 1, 2, 3]);
+        let mut draws = Draws(random);
+        Setting {
+            plan,
+            worlds: (0..workers)
+                .map(|worker| world(seed, worker, nature, &addresses))
+                .collect(),
+            collects_every: draws.of(&[1, 50, u64::MAX]),
+            may_spin: draws.of(&[true, false]),
+            stop_at: draws.of(&[None, None, None, Some(7 * MS), Some(70 * MS)]),
+        }
+    }
+
+    /// Lives it to its end.
+    pub fn live(self) -> History {
+        let plan: Plan = serde_json::from_value(self.plan).unwrap();
+        assert_eq!(plan.validate(), []);
+        let program = Program::compile(&plan).unwrap();
+        let steps: Vec<usize> = program.streams.iter().map(|s| s.steps.len()).collect();
+        let threads = self.worlds.len() as u32;
+        let known_end = plan
+            .duration_ns
+            .map_or(u64::MAX, |duration| plan.warmup_ns + duration);
+        let of_workers: Vec<Vec<Lane>> = (0..threads)
+            .zip(&self.worlds)
+            .map(|(thread, world)| lanes(&plan, &program, (thread, threads), world))
+            .collect();
+        let all = of_workers.iter().flatten();
+        let load_parts = all.filter(|lane| lane.role == Role::Load).count();
+        let control = Arc::new(Control::new(known_end, load_parts));
+        let (mut ends, mut logs, mut workers) = (Vec::new(), Vec::new(), Vec::new());
+        for (world, lanes) in self.worlds.into_iter().zip(of_workers) {
+            let seat = seat(&plan, &steps, known_end);
+            let settings = Settings {
+                drain_ns: plan.drain_ns,
+                may_spin: self.may_spin,
+                t0_unix_ns: 0,
+                store_bytes: 1 << 20,
+            };
+            ends.push(seat.ends);
+            logs.push((seat.samples, seat.connections));
+            let sim = Sim(Rc::new(RefCell::new(world)));
+            let (clock, net, control) = (sim.clone(), sim.clone(), control.clone());
+            let worker = Worker::new(clock, net, lanes, &steps, seat.recorder, control, settings);
+            workers.push((sim, worker));
+        }
+        let live = Arc::new(Mutex::new(Live::default()));
+        let collector = Collector::new(names(&program), ends, None, live);
+        let collector = Rc::new(RefCell::new(collector));
+        for (sim, _) in &workers {
+            let (collector, every, mut count) = (collector.clone(), self.collects_every, 0);
+            sim.0.borrow_mut().at_wait = Some(Box::new(move || {
+                count += 1;
+                if count % every == 0 {
+                    collector.borrow_mut().collect();
+                }
+            }));
+        }
+
+        let (ended, stopped_at) = take_turns(workers, &control, self.stop_at);
+
+        let collected = Rc::into_inner(collector).unwrap().into_inner().finish();
+        let told =
+            ended
+                .into_iter()
+                .zip(logs)
+                .map(|((world, end), (mut samples, mut connections))| Told {
+                    end,
+                    rows: drain(&mut samples, SAMPLE_BYTES, sample),
+                    connections: drain(&mut connections, CONNECTION_BYTES, connection),
+                    world,
+                });
+        History {
+            workers: told.collect(),
+            plan,
+            collected,
+            may_spin: self.may_spin,
+            stopped_at,
+        }
+    }
+}
+
+/// Gives the worker whose clock is behind its turn until all have ended; a wait of the others may have gone ahead by
+/// 20 ms at most.
+fn take_turns(
+    workers: Vec<(Sim, Worker<'_, Sim, Sim>)>,
+    control: &Control,
+    mut stop_at: Option<u64>,
+) -> (Vec<(World, WorkerEnd)>, Option<u64>) {
+    let mut stopped_at = None;
+    let mut left: Vec<_> = workers.into_iter().enumerate().collect();
+    left.iter_mut().for_each(|(_, (_, worker))| worker.begin());
+    let mut ended = Vec::new();
+    while let Some(at) = (0..left.len()).min_by_key(|at| left[*at].1 .0 .0.borrow().now) {
+        let (_, (sim, worker)) = &mut left[at];
+        let now = sim.0.borrow().now;
+        assert!(sim.0.borrow().calls < 5_000_000, "the run does not end");
+        if stop_at.is_some_and(|stop| stop <= now) {
+            // As `Run::stop` does.
+            (stop_at, stopped_at) = (None, Some(now));
+            control.is_stopped.store(true, Ordering::Relaxed);
+            control.end.fetch_min(now + 25 * MS, Ordering::AcqRel);
+        }
+        if !worker.turn() {
+            let (number, (sim, worker)) = left.remove(at);
+            let end = worker.finish();
+            sim.0.borrow_mut().at_wait = None;
+            ended.push((number, (Rc::into_inner(sim.0).unwrap().into_inner(), end)));
+        }
+    }
+    ended.sort_by_key(|(number, _)| *number);
+    (
+        ended.into_iter().map(|(_, told)| told).collect(),
+        stopped_at,
+    )
+}
+
+fn names(program: &Program) -> Names {
+    let of_stream = |stream: &loadlens_engine::program::StreamProgram| StreamNames {
+        name: String::new(),
+        steps: stream.steps.iter().map(|step| step.name.clone()).collect(),
+    };
+    Names {
+        streams: program.streams.iter().map(of_stream).collect(),
+    }
+}
+
+/// The lanes of one worker of `threads`.
+fn lanes<'p>(
+    plan: &Plan,
+    program: &'p Program,
+    (thread, threads): (u32, u32),
+    world: &World,
+) -> Vec<Lane<'p>> {
+    let of_stream = |(at, stream): (usize, &Stream)| {
+        let port = stream.target.port;
+        let count = world.listens.get(&port).map_or(1, Vec::len);
+        let addresses = (1..=count as u8).map(|last| SocketAddr::from(([127, 0, 0, last], port)));
+        let part = Part::new(Share::default(), thread, threads);
+        Lane::new(plan, at, &program.streams[at], addresses.collect(), part)
+    };
+    plan.streams
+        .iter()
+        .enumerate()
+        .filter_map(of_stream)
+        .collect()
+}
+
+/// What one worker records into, and where it comes out.
+struct Seat {
+    recorder: Recorder,
+    ends: ThreadEnds,
+    samples: RowSource,
+    connections: RowSource,
+}
+
+fn seat(plan: &Plan, steps: &[usize], known_end: u64) -> Seat {
+    let sets = (0..SETS)
+        .map(|_| Box::new(IntervalSet::new(steps.len(), steps.iter().sum())))
+        .collect();
+    let (full_in, full) = ring(SETS);
+    let (empty, empty_out) = ring(SETS);
+    let (samples, sample_source) = row_log(SAMPLE_BYTES, LOG_CHUNKS);
+    let (connections, connection_source) = row_log(CONNECTION_BYTES, LOG_CHUNKS);
+    let logs = RowLogs {
+        samples,
+        connections,
+        thinning: Thinning::new(u64::MAX),
+    };
+    let progress: Arc<[StreamProgress]> = steps.iter().map(|_| StreamProgress::default()).collect();
+    let grid = Grid {
+        warmup_end: plan.warmup_ns,
+        end: known_end,
+    };
+    let recorder = Recorder::new(
+        steps,
+        grid,
+        sets,
+        (full_in, empty_out),
+        Some(logs),
+        progress,
+    );
+    Seat {
+        recorder,
+        ends: ThreadEnds {
+            full,
+            empty,
+            samples: None,
+            connections: None,
+        },
+        samples: sample_source,
+        connections: connection_source,
+    }
+}
+
+/// All rows of a log.
+fn drain<Row>(source: &mut RowSource, bytes: usize, read: fn(&[u8]) -> Row) -> Vec<Row> {
+    let mut rows = Vec::new();
+    source.drain(|chunk| rows.extend(chunk.bytes.chunks(bytes).map(read)));
+    rows
+}
+
+fn u64_at(row: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(row[at..at + 8].try_into().unwrap())
+}
+
+fn u32_at(row: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(row[at..at + 4].try_into().unwrap())
+}
+
+/// A row as docs/reference/record.md has it.
+fn sample(row: &[u8]) -> SampleRow {
+    SampleRow {
+        seq: u64_at(row, 0),
+        due_ns: u64_at(row, 8) as i64,
+        sent_ns: u64_at(row, 16) as i64,
+        first_ns: u64_at(row, 24) as i64,
+        done_ns: u64_at(row, 32) as i64,
+        user: u32_at(row, 40),
+        connection: u32_at(row, 44),
+        wire_bytes: u32_at(row, 48),
+        body_bytes: u32_at(row, 52),
+        step: u32_at(row, 56) as u16,
+        status: (u32_at(row, 56) >> 16) as u16,
+        outcome: row[60],
+        stream: row[61],
+        thinned: row[62],
+        flags: row[63],
+    }
+}
+
+fn connection(row: &[u8]) -> ConnectionRow {
+    ConnectionRow {
+        connection: u32_at(row, 0),
+        user: u32_at(row, 4),
+        opened_ns: u64_at(row, 8) as i64,
+        established_ns: u64_at(row, 16) as i64,
+        closed_ns: u64_at(row, 24) as i64,
+        requests: u32_at(row, 32),
+        closed_by: row[36],
+        stream: row[37],
+        outcome: row[38],
+        bytes_in: u64_at(row, 40),
+    }
+}

@@ -1,0 +1,155 @@
+//! What a seed decides: the load, and the world that it meets.
+
+use loadlens_engine::random::Random;
+use serde_json::{json, Value};
+
+use crate::world::{Listens, Nature, World};
+use crate::MS;
+
+/// Draws values in a row.
+pub struct Draws<'r>(pub &'r mut Random);
+
+impl Draws<'_> {
+    pub fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.0.below(choices.len() as u64) as usize].clone()
+    }
+
+    fn is(&mut self) -> bool {
+        self.0.below(2) == 0
+    }
+}
+
+/// A stream to the port of its number.
+fn stream(name: &str, port: u16, steps: &[&Value], workload: &Value, timeout: u64) -> Value {
+    json!({
+        "name": name, "role": name, "timeout_ns": timeout,
+        "target": {"host": "127.0.0.1", "port": port, "authority": "sim"},
+        "scenarios": [{"name": "s", "weight": 1, "steps": steps}],
+        "workload": workload,
+    })
+}
+
+/// A plan of one step and one workload.
+pub fn simple(workload: Value, duration: u64, timeout: u64) -> Value {
+    let step = json!({"name": "get", "method": "GET", "path": "/"});
+    json!({
+        "schema_version": 1, "seed": 1, "duration_ns": duration,
+        "streams": [stream("load", 80, &[&step], &workload, timeout)],
+    })
+}
+
+fn steps(draws: &mut Draws, think: &Value) -> Vec<Value> {
+    let plain = json!({"name": "plain", "method": "GET", "path": "/"});
+    let checked = json!({
+        "name": "checked", "method": "GET", "path": "/", "think": think,
+        "checks": [{"kind": "contains", "text": "id"}],
+        "extract": [{"name": "id", "from": {"kind": "json", "path": "id"}}],
+    });
+    let using = json!({"name": "using", "method": "GET", "path": "/{{id}}"});
+    let posting = json!({
+        "name": "posting", "method": "POST", "path": "/", "body": {"kind": "text", "text": "{{word 40}}"},
+    });
+    match draws.0.below(4) {
+        0 => vec![plain],
+        1 => vec![posting],
+        2 => vec![checked, using],
+        _ => vec![plain, posting, checked, using],
+    }
+}
+
+/// What a seed decides about the load.
+pub fn draw_plan(random: &mut Random) -> Value {
+    let draws = &mut Draws(random);
+    let think = draws.of(&[
+        json!({"kind": "none"}),
+        json!({"kind": "fixed", "ns": MS}),
+        json!({"kind": "exponential", "mean_ns": 2 * MS}),
+    ]);
+    let requests = draws.of(&[json!(null), json!(null), json!(1), json!(7), json!(50)]);
+    let iterations = draws.of(&[json!(null), json!(null), json!(1), json!(5)]);
+    let is_open = draws.is();
+    let workload = match is_open {
+        false => json!({
+            "kind": "closed", "users": draws.of(&[1, 2, 7]), "think": think,
+            "ramp_ns": draws.of(&[0, 20 * MS]), "requests": requests, "iterations": iterations,
+        }),
+        true => json!({
+            "kind": "open", "rate_per_s": draws.of(&[50.0, 1000.0, 5000.0]),
+            "arrivals": draws.of(&["constant", "poisson"]), "max_in_flight": draws.of(&[1, 3, 20]),
+            "overflow": draws.of(&["queue", "drop"]), "requests": requests,
+        }),
+    };
+    let timeout = draws.of(&[2 * MS, 8 * MS, 40 * MS]);
+    let steps = steps(draws, &think);
+    let steps: Vec<&Value> = steps.iter().collect();
+    let mut load = stream("load", 80, &steps, &workload, timeout);
+    let reuse = draws.of(&[
+        json!({"kind": "keep"}),
+        json!({"kind": "keep"}),
+        json!({"kind": "new"}),
+        json!({"kind": "requests", "requests": 3}),
+    ]);
+    load["connection"] = json!({"reuse": reuse, "pool": draws.of(&[None, None, Some(1), Some(3)])});
+    let has_end = !requests.is_null() || (!is_open && !iterations.is_null());
+    let durations = [
+        Some(30 * MS),
+        Some(120 * MS),
+        Some(120 * MS),
+        Some(700 * MS),
+    ];
+    let mut duration = draws.of(&durations);
+    if has_end && draws.of(&[true, false, false, false]) {
+        duration = None;
+    }
+    let mut streams = vec![load];
+    if draws.is() {
+        let step = json!({"name": "probe", "method": "GET", "path": "/"});
+        let probe = json!({
+            "kind": "open", "rate_per_s": 100.0, "arrivals": "poisson", "max_in_flight": 2, "overflow": "drop",
+        });
+        streams.push(stream("probe", 81, &[&step], &probe, 5 * MS));
+    }
+    json!({
+        "schema_version": 1, "seed": draws.of(&[1, 2, 3]), "warmup_ns": draws.of(&[0, 13 * MS]),
+        "duration_ns": duration, "drain_ns": draws.of(&[0, 1, 15 * MS]), "streams": streams,
+    })
+}
+
+/// What a seed decides about a world.
+pub fn draw_nature(random: &mut Random) -> Nature {
+    let draws = &mut Draws(random);
+    Nature {
+        mischief: draws.of(&[0, 100, 500]),
+        longest: draws.of(&[300_000, 3 * MS, 3 * MS]),
+        short_sends: draws.of(&[0, 30, 300]),
+        stands_at_once: draws.of(&[0, 500, 1000]),
+        splits: draws.of(&[0, 200, 1000]),
+        spurious: draws.of(&[0, 0, 50]),
+        freezes: draws.of(&[0, 0, 30, 300]),
+        longest_freeze: draws.of(&[MS, 10 * MS, 100 * MS]),
+        ..Nature::GOOD
+    }
+}
+
+/// What listens at the addresses of the load: nearly always only a server.
+pub fn draw_addresses(random: &mut Random) -> Vec<Listens> {
+    use Listens::{BlackHole, Nobody, Server};
+    let all: [&[Listens]; 8] = [
+        &[Server],
+        &[Server],
+        &[Server],
+        &[Server],
+        &[Nobody, Server],
+        &[BlackHole, Server],
+        &[Nobody, BlackHole, Nobody, Server],
+        &[Server, Nobody],
+    ];
+    Draws(random).of(&all).to_vec()
+}
+
+/// The world of one worker.
+pub fn world(seed: u64, worker: u64, nature: Nature, addresses: &[Listens]) -> World {
+    let mut world = World::new(Random::derived(seed, &[77, worker]), nature);
+    world.listens.insert(80, addresses.to_vec());
+    world
+}
