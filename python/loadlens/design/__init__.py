@@ -55,7 +55,7 @@ def plan(
     wanted = with_variants(wanted, variants or {}, has_program)
 
     def make_steps(fill: Filler) -> Steps:
-        return Steps(fill, definition.folder, check_template, check_pattern, definition.auth)
+        return Steps(fill, definition.folder, check_template, check_pattern)
 
     cases = cases_of(wanted, faults, make_steps)
     faults.raise_any()

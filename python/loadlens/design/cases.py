@@ -122,7 +122,6 @@ def _case(
         reset=testbed.reset(experiment.reset or definition.reset, fill),
         trials=fill.value(experiment.trials or definition.trials, TRIALS),
         held_out=cell.held_out,
-        cookies=load.cookies,
         needs_cores=fill.optional(experiment.needs_cores or definition.needs_cores),
     )
     used |= fill.used

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loadlens.model.topology import Entry, Reset, Scalar, Service
-from loadlens.model.workload import Closed, Connection, Cookies, Open, Scenario
+from loadlens.model.workload import Closed, Connection, Open, Scenario
 
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
@@ -79,7 +79,6 @@ class Case:
     trials: int
     held_out: bool = False
     needs_cores: int | None = None  # on a machine with fewer it is shown, not judged
-    cookies: Cookies = "iteration"
 
 
 @dataclass(frozen=True, slots=True)

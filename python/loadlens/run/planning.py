@@ -35,7 +35,6 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
         workload=case.workload,
         connection=case.connection,
         timeout_ns=case.timeout_ns,
-        cookies=case.cookies,
     )
     probes = tuple(
         Stream(
