@@ -107,9 +107,27 @@ def validate(plan_json: str) -> tuple[PlanFault, ...]:
     return tuple(PlanFault(where, what) for where, what in _engine.validate(plan_json))
 
 
-def check_template(text: str, names: Sequence[str] = ()) -> str | None:
-    """What is wrong with one template, given the names that steps before it extract; none: nothing."""
-    return _engine.check_template(text, list(names))
+def check_template(text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()) -> str | None:
+    """What is wrong with one template, given the names that it may use and feeds; none: nothing."""
+    return _engine.check_template(text, list(names), list(feeds))
+
+
+def columns_of(text: str, names: Sequence[str], feeds: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """The columns of feeds that a template uses, as (feed, column, whether raw); none of one with a fault."""
+    return _engine.columns_of(text, list(names), list(feeds))
+
+
+def open_feed(path: Path, format: str) -> _engine.FeedFile:
+    """A data feed, read whole and checked.
+
+    Args:
+        path: The file.
+        format: csv, tsv or jsonl.
+
+    Raises:
+        ValueError: It cannot be read, or a record is not whole; the message names file and line.
+    """
+    return _engine.FeedFile(str(path), format)
 
 
 def check_pattern(text: str, group: int | None = None) -> str | None:

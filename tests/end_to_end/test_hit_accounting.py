@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
@@ -119,3 +120,40 @@ def test_a_killed_hit_leaves_no_connection_behind(server: Origin) -> None:
     process.communicate(timeout=10)
 
     assert settled_books(server)["connections"]["accepted"] == 10
+
+
+def test_a_unique_feed_is_used_once_and_ends_the_load(server: Origin, tmp_path: Path) -> None:
+    feed = tmp_path / "ids.csv"
+    feed.write_text("id\n" + "".join(f"{number}\n" for number in range(120)))
+
+    result = hit(server, "/?id={{ids.id}}", "-c", "7", "--feed", f"ids={feed},unique")
+
+    check_law(result["requests"])
+    assert result["requests"]["ok"] == result["requests"]["due"] == settled_books(server)["received"] == 120
+    used = {"records": 120, "iterations": 120, "is_used_up": True}
+    assert result["feeds"] == [{"name": "ids", "pick": "unique", "end": "stop", **used}]
+
+
+@pytest.mark.parametrize(
+    ("feed", "words"),
+    [
+        ("ids", "not a feed"),
+        ("ids=nowhere.csv", "nowhere.csv cannot be read"),
+        ("ids=ids.txt", "does not say how it is written"),
+        ("ids=ids.csv,once", "does not say how it is written"),
+    ],
+)
+def test_a_feed_that_cannot_be_used_is_a_fault_of_its_flag(server: Origin, feed: str, words: str) -> None:
+    url = f"http://127.0.0.1:{server.port}/items/{{{{ids.id}}}}"
+    done = subprocess.run(
+        command(url, "-n", "1", "--feed", feed),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=environment(),
+    )
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "--feed" in done.stderr
+    assert "Traceback" not in done.stderr

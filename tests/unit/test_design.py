@@ -6,7 +6,9 @@ import hashlib
 import re
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,12 +248,26 @@ def test_a_folder_or_file_that_is_not_there_is_a_fault_before_anything_starts(tm
 def test_templates_are_checked_with_the_values_that_earlier_steps_extract() -> None:
     asked: dict[str, set[str]] = {}
 
-    def check(text: str, names: list[str]) -> str | None:
-        asked.setdefault(text, set()).update(names)
-        return "no such generator: wrod" if "word" in text else None
+    class Templates:
+        def check_template(
+            self, text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()
+        ) -> str | None:
+            asked.setdefault(text, set()).update(names)
+            return "no such generator: wrod" if "word" in text else None
+
+        def columns_of(
+            self, text: str, names: Sequence[str], feeds: Sequence[str]
+        ) -> list[tuple[str, str, bool]]:
+            return []
+
+        def check_pattern(self, text: str, group: int | None = None) -> str | None:
+            return None
+
+        def open_feed(self, path: Path, format: str) -> Any:
+            raise AssertionError("the study has no feed")
 
     with pytest.raises(DefinitionErrors) as caught:
-        design.plan(define.read(EVERYTHING), check_template=check)
+        design.plan(define.read(EVERYTHING), templates=Templates())
 
     assert asked == {
         "{{int 1 100}}": set(),

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use loadlens_engine::http1::response::{parse_head, BodyDecoder, Framing};
 use loadlens_engine::plan::Plan;
-use loadlens_engine::program::{Answer, Judging, Program, RenderContext, Values};
+use loadlens_engine::program::{Answer, Judging, Program, Records, RenderContext, Values};
 use loadlens_engine::random::Random;
 
 const ROUNDS: usize = 200;
@@ -98,7 +98,9 @@ fn main() {
             let mut context = RenderContext {
                 random: &mut random,
                 seq: 7,
+                user: 0,
                 unix_ns: 1,
+                records: Records::default(),
             };
             black_box(step.render(&values, &mut context, &mut out).is_ok());
         });

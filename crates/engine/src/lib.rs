@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod clock;
 pub mod error;
 pub mod estimate;
+pub mod feeding;
 pub mod health;
 pub mod http1;
 pub mod plan;

@@ -37,9 +37,70 @@ pub struct Plan {
     pub drain_ns: u64,
     /// Measured loads and probes, all of one engine.
     pub streams: Vec<Stream>,
+    /// Files of records that templates take values from, as `{{NAME.column}}`.
+    #[serde(default)]
+    pub feeds: Vec<Feed>,
     /// Where samples, connections, intervals and counters are written; none: kept in memory only.
     #[serde(default)]
     pub record: Option<RecordTo>,
+}
+
+/// A file of records; each iteration that uses it is given one.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Feed {
+    /// Its name in templates; unique in the plan.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// SHA-256 of its bytes, hex.
+    pub digest: String,
+    /// How it is written.
+    pub format: FeedFormat,
+    /// Which record an iteration is given.
+    #[serde(default)]
+    pub pick: Pick,
+    /// What happens after the last record.
+    #[serde(default)]
+    pub end: AtEnd,
+}
+
+/// How a feed is written.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedFormat {
+    /// RFC 4180: the first line names the columns; all values are texts.
+    Csv,
+    /// The same with tabs instead of commas.
+    Tsv,
+    /// One JSON object on each line; values keep their type.
+    Jsonl,
+}
+
+/// Which record an iteration is given.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Pick {
+    /// The next one: iterations of a stream go through the file in order, whoever does them.
+    #[default]
+    Shared,
+    /// The next one, and in the whole run none twice: one stream only, and no second round.
+    Unique,
+    /// Any one, equally often.
+    Random,
+    /// The one with the user's number, for all its iterations: a closed stream only.
+    User,
+}
+
+/// What happens after the last record.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum AtEnd {
+    /// The first one again.
+    #[default]
+    Loop,
+    /// The user or stream that wants another one ends.
+    Stop,
 }
 
 /// Share `index` of `of` equal parts of the load.

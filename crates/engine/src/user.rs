@@ -4,6 +4,7 @@
 //! the worker tells it that a request ended and does what it answers. Both sides are plain values.
 
 use crate::clock::{MILLISECOND, SECOND};
+use crate::feeding::Feeding;
 use crate::plan::Think;
 use crate::program::{StreamProgram, Values};
 use crate::random::Random;
@@ -116,6 +117,10 @@ pub struct Scratch<'a> {
     pub quota: &'a mut Quota,
     /// What the user has extracted, when the stream extracts at all.
     pub values: Option<&'a mut Values>,
+    /// Records of the feeds, when the stream uses any.
+    pub feeding: Option<&'a mut Feeding>,
+    /// Index of the user on its thread.
+    pub index: u32,
     /// Steps that were left out by this event.
     pub skipped: u16,
 }
@@ -187,7 +192,9 @@ impl User {
         match event {
             Event::Join => {
                 let scenario = scratch.program.draw_scenario(scratch.random);
-                self.begin(scenario, scratch);
+                if !self.begin(scenario, scratch) {
+                    return self.leave();
+                }
                 self.phase = Phase::Pausing;
                 Action::Pause
             }
@@ -246,18 +253,30 @@ impl User {
             }
         }
         let scenario = scratch.program.draw_scenario(scratch.random);
-        self.begin(scenario, scratch);
+        if !self.begin(scenario, scratch) {
+            return None;
+        }
         Some(think.sample(scratch.random))
     }
 
+    /// Begins an iteration; false: a feed has no record left for it.
     #[inline]
-    fn begin(&mut self, scenario: usize, scratch: &mut Scratch) {
+    fn begin(&mut self, scenario: usize, scratch: &mut Scratch) -> bool {
+        if let Some(feeding) = scratch.feeding.as_deref_mut() {
+            let scenario = &scratch.program.scenarios[scenario];
+            // The records of an arrival were claimed when it became due.
+            if scratch.think.is_some() && !feeding.claim(scenario) {
+                return false;
+            }
+            feeding.take(scenario, scratch.index, self.number);
+        }
         let scenario = &scratch.program.scenarios[scenario];
         self.step = scenario.first_step;
         self.at = scenario.begins;
         if let Some(values) = scratch.values.as_deref_mut() {
             values.clear();
         }
+        true
     }
 
     #[inline]
@@ -338,6 +357,8 @@ mod tests {
                 think: self.think,
                 quota: &mut self.quota,
                 values: None,
+                feeding: None,
+                index: 0,
                 skipped: 0,
             };
             let action = user.step(event, now, &mut scratch);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use loadlens_engine::arrival::Part;
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
-use loadlens_engine::plan::Plan;
-use loadlens_engine::program::Program;
+use loadlens_engine::plan::{FeedFormat, Plan};
+use loadlens_engine::program::{FeedFile, Program};
 use loadlens_engine::record::collector::{Collector, Live, ThreadEnds};
 use loadlens_engine::record::files::{Names, StreamNames};
 use loadlens_engine::record::grid::Grid;
@@ -51,13 +51,13 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Allocations on this thread of a worker that does so many requests.
-fn allocations(origin: &Origin, requests: u64) -> u64 {
+fn allocations(origin: &Origin, requests: u64, path: &str, feeds: &serde_json::Value) -> u64 {
     let plan = json!({
-        "schema_version": 1, "seed": 7,
+        "schema_version": 1, "seed": 7, "feeds": feeds,
         "streams": [{
             "name": "load", "role": "load", "timeout_ns": 2_000_000_000u64,
             "target": {"host": "127.0.0.1", "port": origin.port, "authority": "origin"},
-            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": "/json"}]}],
+            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": path}]}],
             "workload": {"kind": "closed", "users": 100, "requests": requests},
         }],
     });
@@ -134,8 +134,32 @@ fn allocations(origin: &Origin, requests: u64) -> u64 {
 fn ten_times_the_requests_need_not_one_allocation_more() {
     let origin = Origin::start(Config::default()).unwrap();
 
-    let few = allocations(&origin, 4_000);
-    let many = allocations(&origin, 40_000);
+    let few = allocations(&origin, 4_000, "/json", &json!([]));
+    let many = allocations(&origin, 40_000, "/json", &json!([]));
 
+    assert_eq!(few, many);
+}
+
+#[test]
+fn values_of_feeds_and_generators_need_no_allocation_either() {
+    let origin = Origin::start(Config::default()).unwrap();
+    let path =
+        std::env::temp_dir().join(format!("loadlens-allocations-{}.jsonl", std::process::id()));
+    std::fs::write(
+        &path,
+        "{\"id\":1,\"n\":{\"x\":\"a b\"}}\n{\"id\":2,\"n\":{\"x\":\"\"}}\n",
+    )
+    .unwrap();
+    let path_text = path.to_str().unwrap();
+    let file = FeedFile::open(path_text, FeedFormat::Jsonl).unwrap();
+    let feeds =
+        json!([{"name": "f", "path": path_text, "digest": file.digest(), "format": "jsonl"}]);
+    let target =
+        "/json?a={{f.id}}&b={{f.n.x}}&c={{uuid}}&d={{timestamp iso}}&e={{int 1 9}}&g={{hex 8}}";
+
+    let few = allocations(&origin, 4_000, target, &feeds);
+    let many = allocations(&origin, 40_000, target, &feeds);
+
+    std::fs::remove_file(&path).unwrap();
     assert_eq!(few, many);
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loadlens_engine::error::Fault;
-use loadlens_engine::plan::Plan;
+use loadlens_engine::plan::{FeedFormat, Plan};
 use loadlens_engine::record::files;
 use loadlens_engine::run::{self, Refusal};
 use loadlens_engine::{calibrate, clock, program};
@@ -45,10 +45,54 @@ fn monotonic_ns() -> u64 {
     clock::monotonic_ns()
 }
 
-/// A fault of one template, given the names that earlier steps extract; None: it is good.
+/// A fault of one template, given the names that earlier steps extract and the feeds; None: it is good.
 #[pyfunction]
-fn check_template(text: &str, names: Vec<String>) -> Option<String> {
-    program::check_template(text, &names)
+fn check_template(text: &str, names: Vec<String>, feeds: Vec<String>) -> Option<String> {
+    program::check_template(text, &names, &feeds)
+}
+
+/// The columns of feeds that a template uses, as (feed, column, whether raw); none of one that has a fault.
+#[pyfunction]
+fn columns_of(text: &str, names: Vec<String>, feeds: Vec<String>) -> Vec<(String, String, bool)> {
+    program::columns_of(text, &names, &feeds)
+}
+
+/// A data feed, read whole and checked.
+#[pyclass(module = "loadlens._engine", frozen)]
+struct FeedFile {
+    file: program::FeedFile,
+}
+
+#[pymethods]
+impl FeedFile {
+    /// `format`: csv, tsv or jsonl.
+    #[new]
+    fn new(py: Python<'_>, path: &str, format: &str) -> PyResult<Self> {
+        let format = match format {
+            "csv" => FeedFormat::Csv,
+            "tsv" => FeedFormat::Tsv,
+            "jsonl" => FeedFormat::Jsonl,
+            _ => return Err(PyValueError::new_err(format!("unknown format {format}"))),
+        };
+        py.detach(|| program::FeedFile::open(path, format))
+            .map(|file| FeedFile { file })
+            .map_err(PyValueError::new_err)
+    }
+
+    /// SHA-256 of the bytes, hex.
+    fn digest(&self) -> &str {
+        self.file.digest()
+    }
+
+    /// How many records.
+    fn records(&self) -> u32 {
+        self.file.records()
+    }
+
+    /// What stands against the use of a column; None: nothing.
+    fn fault(&self, py: Python<'_>, column: &str, in_header: bool, is_raw: bool) -> Option<String> {
+        py.detach(|| self.file.fault(column, program::Use { in_header, is_raw }))
+    }
 }
 
 /// A fault of one regular expression of which `group` is wanted; None: it is good.
@@ -182,11 +226,13 @@ impl Run {
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
+    module.add_class::<FeedFile>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
     module.add_function(wrap_pyfunction!(check_template, module)?)?;
     module.add_function(wrap_pyfunction!(check_pattern, module)?)?;
+    module.add_function(wrap_pyfunction!(columns_of, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
     module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;

@@ -6,7 +6,7 @@ import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -15,9 +15,11 @@ from loadlens import units
 from loadlens.cli import answers
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import (
+    FEED_FORMATS,
     Body,
     Closed,
     Connection,
+    Feed,
     Open,
     Plan,
     Scenario,
@@ -31,6 +33,7 @@ Number = TypeVar("Number", int, float)
 
 DEFAULT_CONNECTIONS = 10
 DEFAULT_DURATION = "10s"
+_PICKS = ("shared", "unique", "random", "user")
 
 
 def hit(
@@ -135,6 +138,16 @@ def hit(
             "(the response time stays below). Example: --check json:status=OK --check latency:200ms",
         ),
     ] = None,
+    feed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE[,PICK]",
+            help="Take values from the records of FILE (.csv, .tsv or .jsonl), as {{NAME.column}} in URL, "
+            "headers and body; may be repeated. PICK is shared (the next record, the first after the last), "
+            "unique (each once, then the load ends), random or user (one for each user). Default: shared. "
+            "Example: --feed users=users.csv,unique",
+        ),
+    ] = None,
     think: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none."),
@@ -214,6 +227,7 @@ def hit(
             ),
         ),
         threads=threads,
+        feeds=tuple(_feed(text) for text in feed or ()),
         warmup_ns=_quantity(units.duration_ns, warmup, "--warmup"),
         duration_ns=_duration(duration, requests),
     )
@@ -270,6 +284,31 @@ def _target(url: str) -> tuple[Target, str]:
     return Target(host, port if port is not None else 80, authority), path + (
         f"?{parts.query}" if parts.query else ""
     )
+
+
+def _feed(text: str) -> Feed:
+    """NAME=FILE[,PICK], the file read and checked."""
+    from loadlens import engine
+
+    name, _, rest = text.partition("=")
+    file, comma, pick = rest.rpartition(",")
+    if not comma or pick not in _PICKS:
+        file, pick = rest, "shared"
+    path = Path(file)
+    if not name or not file:
+        raise UsageError(f"not a feed: {text!r}", where="--feed", hint="--feed users=users.csv")
+    format: Any = FEED_FORMATS.get(path.suffix.lower())
+    if format is None:
+        endings = ", ".join(FEED_FORMATS)
+        hint = f"a file that ends in {endings}; after a comma {', '.join(_PICKS)}"
+        raise UsageError(f"{file!r} does not say how it is written", where="--feed", hint=hint)
+    try:
+        digest = engine.open_feed(path, format).digest()
+    except ValueError as fault:
+        raise UsageError(str(fault), where="--feed") from None
+    chosen: Any = pick
+    end: Any = "stop" if pick == "unique" else "loop"
+    return Feed(name, str(path.resolve()), digest, format, chosen, end)
 
 
 def _header(text: str) -> tuple[str, str]:

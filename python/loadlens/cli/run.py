@@ -97,8 +97,7 @@ def planned_study(
         define.read(path),
         overrides=overrides,
         quick=quick,
-        check_template=engine.check_template,
-        check_pattern=engine.check_pattern,
+        templates=engine,
         variants=dict(_variant(text) for text in variants or []),
         has_program=lambda program: shutil.which(program) is not None,
     )

@@ -48,6 +48,7 @@ from loadlens.model.definition import (
     CheckPart,
     ExperimentPart,
     ExtractPart,
+    FeedPart,
     GroupPart,
     HoldOutPart,
     LevelPart,
@@ -81,6 +82,15 @@ def _one_request(node: Tree, at: At) -> None:
     bodies = [key for key in ("json", "body", "file") if key in node.items]
     if len(bodies) > 1:
         at.fault(node.line, f"one request, several bodies: {', '.join(bodies)}", "keep one of them")
+
+
+def _one_end(node: Tree, at: At) -> None:
+    """What is picked anew or for good has no last record, and what is unique no second round."""
+    given = {key: leaf.value for key, leaf in node.items.items() if isinstance(leaf, Leaf)}
+    odd = {"unique": "loop", "random": "stop", "user": "stop"}.get(str(given.get("pick")))
+    if odd is not None and given.get("end") == odd:
+        message = f"pick {given['pick']} and end {odd} contradict each other"
+        at.below("end").fault(node.key_lines["end"], message, "remove end")
 
 
 def _one_source(node: Tree, at: At) -> None:
@@ -199,6 +209,28 @@ GROUP: Final = Block(
         "steps": Key(SCENARIO, "its steps; groups may stand among them", required=True),
     },
     "Steps of a scenario that belong together, or are repeated. A repeated step is one step in the results.",
+)
+
+FEED: Final = Block(
+    "feed",
+    FeedPart,
+    {
+        "file": Key(LINE, "the file of records, seen from the study file", required=True),
+        "format": Key(choices("csv", "tsv", "jsonl"), "how it is written", "by the file's ending"),
+        "pick": Key(
+            choices("shared", "unique", "random", "user"),
+            "the record of an iteration: the next one, whoever asks; the next one, none twice in the run; "
+            "any one; the one with the user's number, always",
+            "shared",
+        ),
+        "end": Key(
+            choices("loop", "stop"),
+            "after the last record: begin again, or end the load that wants another; `unique` always stops",
+            "loop",
+        ),
+    },
+    "A file of records that requests take values from, as `{{FEED.column}}`; one for each iteration.",
+    check=_one_end,
 )
 
 PROBE: Final = Block(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
-from loadlens.define.keys_load import EXPERIMENT, FRESH, NEEDS_CORES, PROBES, SCENARIO, TRIALS
+from loadlens.define.keys_load import EXPERIMENT, FEED, FRESH, NEEDS_CORES, PROBES, SCENARIO, TRIALS
 from loadlens.define.keys_testbed import RESET, SERVICE
 from loadlens.define.shape import DASHED, PLAIN, At, Block, Key, Label, Many, Named
 from loadlens.define.values import (
@@ -199,6 +199,9 @@ STUDY: Final = Block(
             Named(SCENARIO, "scenario", DASHED, at_least=1), "what users do, step by step", required=True
         ),
         "probes": Key(PROBES, "thin streams beside every load", "none"),
+        "feeds": Key(
+            Named(FEED, "feed", PLAIN), "files of records that requests take values from: `{{FEED.column}}`"
+        ),
         "trials": Key(TRIALS, "how often every case is run", "3"),
         "order": Key(ORDER, "the order of the trials"),
         "needs_cores": Key(
@@ -213,5 +216,4 @@ STUDY: Final = Block(
         "notes": Key(Many(FIXED_TEXT), "remarks that the report repeats: what was inferred, what is unknown"),
     },
     "A whole study.",
-    refused={"feeds": "templates: {{uuid}}, {{word 12}}, {{int 1 100}}"},
 )

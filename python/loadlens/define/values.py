@@ -109,7 +109,7 @@ def _label(value: Any) -> str:
 def _path(value: Any) -> str:
     text = _text(value)
     without_templates = re.sub(r"\{\{.*?\}\}", "", text)
-    if not text.startswith("/"):
+    if not text.startswith("/") and not re.match(r"\{\{\s*raw\s", text):
         hint = "/api/items: host and port come from `entry`" if "://" in text else f"/{text[:60]}"
         raise UnitError(f"a path begins with /, got {shown(text)}", hint)
     if not re.fullmatch(r"[!-~]*", without_templates):
@@ -381,7 +381,7 @@ COMMAND: Final = Value("command", _command, _ref("text"), is_text=True, is_testb
 LINE: Final = Value("text on one line", _one_line, _ref("text"), is_text=True)
 PACKAGE: Final = Value("name of a package", _package, {"type": "string"})
 LABEL: Final = Value("name", _label, _ref("text"), is_text=True)
-PATH: Final = Value("path", _path, {"type": "string", "pattern": "^/"}, is_text=True)
+PATH: Final = Value("path", _path, {"type": "string", "pattern": r"^(/|\{\{\s*raw\s)"}, is_text=True)
 HEADER_VALUE: Final = Value("text on one line", _header_value, _ref("text"), is_text=True)
 JSON_VALUE: Final = Value("JSON value", _anything, {}, is_nested=True, is_nothing_allowed=True)
 JSON_PATH_VALUE: Final = Value("path into JSON", _json_path, {"type": "string"}, is_text=True)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from loadlens.design import profile
 from loadlens.design.cases import TRIALS, cases_of
-from loadlens.design.fill import Filler
-from loadlens.design.load import CheckPattern, CheckTemplate, Steps
+from loadlens.design.feeds import Templates
 from loadlens.design.profile import parse_override
 from loadlens.design.trials import estimated_seconds, load_seconds, order
 from loadlens.design.variants import HasProgram, with_variants
@@ -27,8 +26,7 @@ def plan(
     *,
     overrides: Mapping[str, Scalar] | None = None,
     quick: bool = False,
-    check_template: CheckTemplate | None = None,
-    check_pattern: CheckPattern | None = None,
+    templates: Templates | None = None,
     variants: Mapping[str, str] | None = None,
     has_program: HasProgram = lambda _: True,
 ) -> Study:
@@ -38,10 +36,7 @@ def plan(
         definition: As read.
         overrides: `--set`: values of params; a factor of that name is pinned to one level.
         quick: Whether the quick profile is applied.
-        check_template: What is wrong with a template, given the names that it may use
-            (`engine.check_template`); none: templates are not checked.
-        check_pattern: What is wrong with a regular expression of which a group is wanted
-            (`engine.check_pattern`); none: they are not checked.
+        templates: What knows templates and feeds (`loadlens.engine`); none: none is checked or opened.
         variants: Service -> variant, from `--variant`.
         has_program: Whether the machine has a program: the first variant whose needs it meets is taken.
 
@@ -53,11 +48,7 @@ def plan(
     wanted = profile.with_overrides(wanted, overrides or {})
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
-
-    def make_steps(fill: Filler) -> Steps:
-        return Steps(fill, definition.folder, check_template, check_pattern)
-
-    cases = cases_of(wanted, faults, make_steps)
+    cases = cases_of(wanted, faults, templates)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)
     report = definition.report

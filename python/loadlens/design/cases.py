@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadlens.design import load as loads
 from loadlens.design import testbed
+from loadlens.design.feeds import FeedFiles, Feeds, Templates
 from loadlens.design.fill import Filler, as_text
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
 from loadlens.model.study import Case, Level
 from loadlens.model.topology import Scalar
+from loadlens.model.workload import Closed, Open
 
 MOST_CASES = 2_000
 MOST_TRIALS = 100_000
@@ -30,11 +32,10 @@ class Cell:
     held_out: bool
 
 
-def cases_of(
-    definition: Definition, faults: Faults, make_steps: Callable[[Filler], loads.Steps]
-) -> tuple[Case, ...]:
+def cases_of(definition: Definition, faults: Faults, templates: Templates | None) -> tuple[Case, ...]:
     """All cases of a study; faults are noted with their lines."""
     made: list[Case] = []
+    files = FeedFiles(templates)
     for name, experiment in definition.experiments.items():
         cells = list(itertools.islice(_cells(experiment), MOST_CASES + 1))
         if len(made) + len(cells) > MOST_CASES:
@@ -44,8 +45,13 @@ def cases_of(
             break
         used: set[str] = set()
         for cell in cells:
-            made.append(_case(definition, name, experiment, cell, faults, make_steps, used))
+            made.append(_case(definition, name, experiment, cell, faults, files, used))
         _check_factors_matter(experiment, used, name, faults)
+    if templates is not None:
+        for name, part in definition.feeds.items():
+            if name not in files.used:
+                hint = f"{{{{{name}.column}}}} in a path, header or body, or remove it"
+                faults.add(f"feed {name} is used by no request that is run", part.place, hint)
     trials = sum(case.trials for case in made)
     if trials > MOST_TRIALS:
         faults.add(
@@ -92,14 +98,15 @@ def _case(
     experiment: ExperimentPart,
     cell: Cell,
     faults: Faults,
-    make_steps: Callable[[Filler], loads.Steps],
+    files: FeedFiles,
     used: set[str],
 ) -> Case:
     values: dict[str, Scalar] = dict(definition.params)
     for _, level in cell.levels:
         values.update(level.binds)
     fill = Filler(values, faults, name)
-    steps = make_steps(fill)
+    feeds = Feeds(definition.feeds, definition.folder, fill, files)
+    steps = loads.Steps(fill, definition.folder, feeds)
     assert experiment.load is not None, "define has seen to it that there is a load"
     load = loads.load(experiment.load, fill)
     title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])
@@ -124,8 +131,10 @@ def _case(
         held_out=cell.held_out,
         needs_cores=fill.optional(experiment.needs_cores or definition.needs_cores),
     )
+    streams: dict[str, Closed | Open] = {probe.name: probe.workload for probe in case.probes}
+    feeds.check_streams(streams | {loads.LOAD: case.workload})
     used |= fill.used
-    return case
+    return replace(case, feeds=feeds.made)
 
 
 def _check_factors_matter(experiment: ExperimentPart, used: set[str], name: str, faults: Faults) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadlens.design.feeds import Feeds
 from loadlens.design.fill import Filler
 from loadlens.model.definition import (
     CheckPart,
@@ -37,8 +38,7 @@ from loadlens.model.workload import (
     Think,
 )
 
-CheckTemplate = Callable[[str, list[str]], str | None]
-CheckPattern = Callable[[str, int | None], str | None]
+LOAD = "load"  # the measured stream; no probe is named so
 _TIMEOUT_NS = 30_000_000_000
 _PROBE_RATE_PER_S = 20.0
 MOST_REQUESTS = 60_000  # of one iteration; the engine takes 65,000 for all scenarios of a mix
@@ -62,21 +62,14 @@ class Steps:
     Args:
         fill: Fills the names of one case.
         folder: What body files are seen from.
-        check_template: Fault of a template given the names that it may use; none: not checked.
-        check_pattern: Fault of a regular expression given the group that is wanted; none: not checked.
+        feeds: The feeds that templates may use, and what checks templates.
     """
 
-    def __init__(
-        self,
-        fill: Filler,
-        folder: str,
-        check_template: CheckTemplate | None,
-        check_pattern: CheckPattern | None = None,
-    ) -> None:
+    def __init__(self, fill: Filler, folder: str, feeds: Feeds) -> None:
         self._fill = fill
         self._folder = Path(folder)
-        self._check_template = check_template
-        self._check_pattern = check_pattern
+        self._feeds = feeds
+        self._stream = LOAD  # whose steps are being made
 
     def scenario(self, name: str, weight: float, items: Sequence[StepPart | GroupPart]) -> Scenario:
         """One scenario of a mix."""
@@ -113,7 +106,10 @@ class Steps:
             name=fill.value(part.name, default_name),
             method=method,
             path=self._template(path, known, "/"),
-            headers=tuple((name, self._template(value, known, "")) for name, value in part.headers.items()),
+            headers=tuple(
+                (name, self._template(value, known, "", in_header=True))
+                for name, value in part.headers.items()
+            ),
             body=self._body(part, known),
             expect=tuple(fill.value(status, 200) for status in part.expect),
             checks=self._checks(part.check) if part.check is not None else (),
@@ -121,15 +117,13 @@ class Steps:
             think=fill.value(part.think, Think()),
         )
 
-    def _template(self, later: Later[str], known: list[str], default: str) -> str:
+    def _template(self, later: Later[str], known: list[str], default: str, *, in_header: bool = False) -> str:
         text = self._fill.value(later, default)
-        self._check(text, known, later.place)
+        self._check(text, known, later.place, in_header=in_header)
         return text
 
-    def _check(self, text: str, known: list[str], place: Place) -> None:
-        if "{{" not in text or self._check_template is None:
-            return
-        fault = self._check_template(text, known)
+    def _check(self, text: str, known: list[str], place: Place, *, in_header: bool = False) -> None:
+        fault = self._feeds.check(text, known, place, self._stream, in_header=in_header)
         if fault is not None:
             self._fill.fault(fault, place, "{{uuid}}, {{word 12}} and values that earlier steps extract")
 
@@ -187,7 +181,7 @@ class Steps:
 
     def _pattern(self, later: Later[str], group: int | None) -> str:
         text = self._fill.value(later, "")
-        fault = None if self._check_pattern is None else self._check_pattern(text, group)
+        fault = self._feeds.check_pattern(text, group)
         if fault is not None:
             self._fill.fault(fault, later.place, "the syntax is that of Rust's regex crate: 'id=(\\d+)'")
         return text
@@ -206,6 +200,7 @@ class Steps:
     def probe(self, name: str, part: ProbePart) -> Probe:
         """A thin open stream of one step."""
         fill = self._fill
+        self._stream = name
         return Probe(
             name=name,
             scenario=Scenario(name, 1.0, (self.step(part, name, []),)),

@@ -269,6 +269,17 @@ def groups_in(items: Iterable[StepPart | GroupPart]) -> tuple[GroupPart, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedPart:
+    """A file of records that templates take values from."""
+
+    place: Place
+    file: Later[str]
+    format: Later[Literal["csv", "tsv", "jsonl"]] | None = None
+    pick: Later[Literal["shared", "unique", "random", "user"]] | None = None
+    end: Later[Literal["loop", "stop"]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProbePart(StepPart):
     rate: Later[float] | None = None
     arrivals: Later[Literal["constant", "poisson"]] | None = None
@@ -410,6 +421,7 @@ class Definition:
     params: Mapping[str, Scalar] = field(default_factory=dict)
     services: Mapping[str, ServicePart] = field(default_factory=dict)
     probes: Mapping[str, ProbePart] = field(default_factory=dict)
+    feeds: Mapping[str, FeedPart] = field(default_factory=dict)
     fresh: Later[Literal["trial", "block", "run"]] | None = None
     reset: ResetPart | None = None
     trials: Later[int] | None = None

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 PLAN_SCHEMA_VERSION = 1
 
@@ -202,6 +202,21 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Feed:
+    """A file of records; each iteration that uses it is given one."""
+
+    name: str
+    path: str
+    digest: str  # SHA-256, hex
+    format: Literal["csv", "tsv", "jsonl"]
+    pick: Literal["shared", "unique", "random", "user"] = "shared"
+    end: Literal["loop", "stop"] = "loop"
+
+
+FEED_FORMATS: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+@dataclass(frozen=True, slots=True)
 class RecordTo:
     """The folder that the live files go to, and the bound of the sample log."""
 
@@ -221,6 +236,7 @@ class Plan:
     duration_ns: int | None = None
     drain_ns: int = 0
     record: RecordTo | None = None
+    feeds: tuple[Feed, ...] = ()
     share: tuple[int, int] = field(default=(0, 1))
 
     def to_json(self) -> str:
@@ -244,6 +260,8 @@ def _plan_as_dict(plan: Plan) -> dict[str, Any]:
         "drain_ns": plan.drain_ns,
         "streams": [_stream_as_dict(stream) for stream in plan.streams],
     }
+    if plan.feeds:
+        content["feeds"] = [asdict(feed) for feed in plan.feeds]
     if plan.threads is not None:
         content["threads"] = plan.threads
     if plan.cpus is not None:

@@ -41,6 +41,7 @@ def hit_as_dict(
         "phases_s": stream["phases_s"],
         "bytes": stream["bytes"],
         "connections": stream["connections"],
+        "feeds": stream.get("feeds", []),
         "little": stream["little"],
         "generator": result["generator"],
         "calibration": calibration.reach(result["generator"], calibrated),

@@ -194,6 +194,8 @@ def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted
     status, reasons = gates.verdict(result)
     if status is TrialStatus.ABORTED and watch.fault is not None:
         return  # it ended early because the service did
+    if status is TrialStatus.COMPLETE:
+        done.notes.extend(result["reasons"])  # a feed that was used up ends a load before its time
     for reason in reasons:
         done.is_not_complete(status, reason)
 

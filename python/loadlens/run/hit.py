@@ -111,6 +111,7 @@ def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
         warmup_ns=plan.warmup_ns,
         duration_ns=plan.duration_ns,
         probes=(),
+        feeds=plan.feeds,
         fresh="trial",
         reset=None,
         trials=1,

@@ -55,6 +55,7 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
         cpus=_generator_cpus(case),
         warmup_ns=warmup_ns(case, previous_cut_ns),
         duration_ns=case.duration_ns,
+        feeds=case.feeds,
         drain_ns=max(stream.timeout_ns for stream in (load, *probes)),
     )
 

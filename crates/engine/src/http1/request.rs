@@ -29,6 +29,21 @@ pub fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
 }
 
+/// Whether a text may stand as it is in path and query: only such bytes, and `%` before two digits.
+pub fn is_target(text: &[u8]) -> bool {
+    text.iter().all(|byte| is_target_byte(*byte)) && percent_is_whole(text)
+}
+
+/// Whether every `%` has two hexadecimal digits after it.
+pub fn percent_is_whole(text: &[u8]) -> bool {
+    text.iter().enumerate().all(|(at, byte)| {
+        *byte != b'%'
+            || text
+                .get(at + 1..at + 3)
+                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
 /// Appends `value` as one component of a path or query: all but unreserved characters as %XX (RFC 3986 2.1).
 ///
 /// So a value never ends a component, however it was made: `a/b?c=d&e` stays one segment or one parameter.

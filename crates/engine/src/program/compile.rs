@@ -1,16 +1,20 @@
 //! From a plan to a program, every fault collected on the way.
 
 use super::check::{Checks, Demand, Extraction, From, Need};
+use super::feed::Use;
+use super::feeds::{FeedProgram, Feeds};
 use super::flow::Flow;
 use super::json::{push_escaped, Expected, Path};
 use super::mix::Mix;
 use super::naming;
 use super::pattern::Pattern;
-use super::render::{Place, Request, Segment};
-use super::template::{self, Piece, Slot};
+use super::render::{Given, Place, Request, Segment};
+use super::template::{self, Instant, Known, Piece, Slot};
 use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::error::Fault;
-use crate::http1::request::{is_target_byte, is_token, is_value_byte, push_component, OWN_HEADERS};
+use crate::http1::request::{
+    is_target_byte, is_token, is_value_byte, percent_is_whole, push_component, OWN_HEADERS,
+};
 use crate::plan::{Body, Bounds, Check, Plan, Reuse, Scenario, Source, Step, Stream};
 use crate::validate;
 
@@ -44,15 +48,30 @@ pub(crate) fn check(plan: &Plan, faults: &mut Vec<Fault>) {
 }
 
 fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProgram> {
-    let compile =
-        |(index, stream)| stream_program(stream, &format!("streams[{index}]"), world, faults);
-    plan.streams.iter().enumerate().map(compile).collect()
+    let mut feeds = Feeds::new(&plan.feeds, faults);
+    let mut streams = Vec::new();
+    for (index, stream) in plan.streams.iter().enumerate() {
+        let at = format!("streams[{index}]");
+        feeds.begin_stream(index, stream);
+        let program = stream_program(stream, &at, world, &mut feeds, faults);
+        streams.push((program, feeds.end_stream()));
+    }
+    let tables = feeds.tables(world == World::Read, faults);
+    let with_tables = |(mut program, used): (StreamProgram, Vec<usize>)| {
+        program.feeds = used
+            .into_iter()
+            .map(|index| FeedProgram::new(&plan.feeds[index], &tables[index]))
+            .collect();
+        program
+    };
+    streams.into_iter().map(with_tables).collect()
 }
 
 fn stream_program(
     stream: &Stream,
     at: &str,
     world: World,
+    feeds: &mut Feeds<'_>,
     faults: &mut Vec<Fault>,
 ) -> StreamProgram {
     let mut steps = Vec::new();
@@ -66,16 +85,21 @@ fn stream_program(
             first_step: steps.len() as u16,
             steps: scenario.steps.len() as u16,
             begins: flow.append(scenario, steps.len(), &place, faults),
+            feeds: Vec::new(),
         });
         let mut compiler = Compiler {
             world,
             faults,
             names: Vec::new(),
+            feeds,
             at: place,
             stream,
         };
         steps.extend(compiler.steps(scenario));
         slots = slots.max(compiler.names.len() as u16);
+        if let Some(last) = scenarios.last_mut() {
+            last.feeds = feeds.end_scenario();
+        }
     }
     let (mut tallies, mut tools) = (0, 0);
     for step in &mut steps {
@@ -91,21 +115,23 @@ fn stream_program(
         steps,
         scenarios,
         slots,
+        feeds: Vec::new(),
         flow,
         mix: Mix::new(&weights),
     }
 }
 
 /// Compiles one scenario; `names` grows with what its steps extract.
-struct Compiler<'a> {
+struct Compiler<'a, 'p> {
     world: World,
     faults: &'a mut Vec<Fault>,
     names: Vec<String>,
+    feeds: &'a mut Feeds<'p>,
     at: String,
     stream: &'a Stream,
 }
 
-impl Compiler<'_> {
+impl Compiler<'_, '_> {
     fn fault(&mut self, place: &str, what: String) {
         self.faults
             .push(Fault::new(format!("{}{place}", self.at), what));
@@ -186,7 +212,7 @@ impl Compiler<'_> {
                 "a TRACE request has no body (RFC 9110 9.3.8)".to_owned(),
             );
         }
-        if !step.path.starts_with('/') {
+        if !step.path.starts_with('/') && !template::begins_raw(&step.path) {
             self.fault(
                 ".path",
                 format!("`{}` does not begin with `/`", step.path.escape_debug()),
@@ -301,7 +327,11 @@ impl Compiler<'_> {
 
     /// A template in pieces written for their place.
     fn template(&mut self, at: &str, text: &str, place: Place) -> Vec<Segment> {
-        let pieces = match template::parse(text, &self.names) {
+        let known = Known {
+            names: &self.names,
+            feeds: self.feeds.names(),
+        };
+        let pieces = match template::parse(text, known) {
             Ok(pieces) => pieces,
             Err(what) => {
                 self.fault(at, what);
@@ -309,17 +339,20 @@ impl Compiler<'_> {
             }
         };
         let (place, quoted) = match (place, pieces.as_slice()) {
-            (Place::JsonValue, [Piece::Slot(slot)]) if slot.is_number() => {
+            (Place::JsonValue, [Piece::Slot(slot)]) if slot.has_json_type() => {
                 (Place::JsonValue, false)
             }
-            (Place::JsonValue, [Piece::Slot(Slot::Extracted(_))]) => (Place::JsonValue, false),
             (Place::JsonValue, _) => (Place::JsonString, true),
             _ => (place, false),
         };
-        let mut segments: Vec<Segment> = pieces
-            .into_iter()
-            .map(|piece| self.segment(at, piece, place))
-            .collect();
+        let mut segments = Vec::with_capacity(pieces.len() + 2);
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let segment = match piece {
+                Piece::Slot(Slot::Raw(slot)) => self.raw(at, *slot, place, index == 0),
+                piece => self.segment(at, piece, place),
+            };
+            segments.push(segment);
+        }
         if quoted {
             segments.insert(0, Segment::Bytes(b"\"".to_vec()));
             segments.push(Segment::Bytes(b"\"".to_vec()));
@@ -337,9 +370,16 @@ impl Compiler<'_> {
             Slot::Int { low, high } => Segment::Int { low, high },
             Slot::Float { low, high } => Segment::Float { low, high },
             Slot::Word { letters } => Segment::Word { letters },
-            Slot::Timestamp => Segment::Timestamp,
+            Slot::Timestamp(instant) => Segment::Timestamp(instant),
             Slot::Sequence => Segment::Sequence,
-            Slot::Extracted(slot) => Segment::Extracted { slot, place },
+            Slot::User => Segment::User,
+            Slot::Hex { digits } => Segment::Hex { digits },
+            Slot::Bool => Segment::Bool,
+            Slot::Raw(slot) => self.raw(at, *slot, place, false),
+            slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Segment::Given {
+                from: self.given(at, slot, place, false),
+                place,
+            },
             Slot::Choice(words) => {
                 let word = |word: String| self.written(at, &word, place, "a word of choice");
                 Segment::Choice(words.into_iter().map(word).collect())
@@ -350,6 +390,36 @@ impl Compiler<'_> {
                 }
                 None => Vec::new(),
             }),
+        }
+    }
+
+    /// An extracted value, or a column of a feed, whose use is noted.
+    fn given(&mut self, at: &str, slot: Slot, place: Place, is_raw: bool) -> Given {
+        match slot {
+            Slot::Field { feed, column } => {
+                let wanted = Use {
+                    in_header: place == Place::Header,
+                    is_raw,
+                };
+                let at = format!("{}{at}", self.at);
+                let (feed, column) = self.feeds.used(feed, column, wanted, at);
+                Given::Field { feed, column }
+            }
+            Slot::Extracted(slot) => Given::Extracted(slot),
+            _ => Given::Extracted(0), // the template reader lets nothing else be raw
+        }
+    }
+
+    fn raw(&mut self, at: &str, slot: Slot, place: Place, is_first: bool) -> Segment {
+        if place != Place::Target {
+            let what = "raw is for paths: nothing is encoded here".to_owned();
+            self.fault(at, what);
+        }
+        let authority = is_first.then(|| self.stream.target.authority.clone().into());
+        Segment::Raw {
+            // A whole URL is judged when it is sent.
+            from: self.given(at, slot, place, !is_first),
+            authority,
         }
     }
 
@@ -487,15 +557,6 @@ impl Compiler<'_> {
     }
 }
 
-fn percent_is_whole(text: &[u8]) -> bool {
-    text.iter().enumerate().all(|(at, byte)| {
-        *byte != b'%'
-            || text
-                .get(at + 1..at + 3)
-                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    })
-}
-
 fn demand(check: &Check) -> Result<Demand, String> {
     let is_template = match check {
         Check::Json { equals, .. } => equals.to_string().contains("{{"),
@@ -594,11 +655,18 @@ fn header_name(name: &str) -> Result<String, String> {
 }
 
 impl Slot {
-    /// Whether it gives a JSON number.
-    fn is_number(&self) -> bool {
+    /// Whether it gives a JSON value with a type of its own.
+    fn has_json_type(&self) -> bool {
         matches!(
             self,
-            Slot::Int { .. } | Slot::Float { .. } | Slot::Timestamp | Slot::Sequence
+            Slot::Int { .. }
+                | Slot::Float { .. }
+                | Slot::Bool
+                | Slot::Timestamp(Instant::Since1970 { .. })
+                | Slot::Sequence
+                | Slot::User
+                | Slot::Extracted(_)
+                | Slot::Field { .. }
         )
     }
 }

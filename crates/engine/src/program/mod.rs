@@ -6,6 +6,8 @@
 mod check;
 mod compile;
 mod digest;
+mod feed;
+mod feeds;
 mod flow;
 mod json;
 mod judging;
@@ -18,10 +20,12 @@ mod values;
 
 pub use check::{Answer, Judgement, Need};
 pub(crate) use compile::check;
+pub use feed::{FeedFile, Use};
+pub use feeds::{FeedProgram, Records};
 pub use judging::{CheckNote, CheckTally, Judging, Miss, CHECK_SAMPLES};
 pub use mix::Mix;
 pub use render::{RenderContext, RenderFault};
-pub use template::check_template;
+pub use template::{check_template, columns_of};
 pub use values::{Values, MAX_VALUE_BYTES};
 
 use crate::error::Fault;
@@ -53,6 +57,8 @@ pub struct StreamProgram {
     pub scenarios: Vec<ScenarioProgram>,
     /// Slots that [`Values`] needs; 0 when nothing is extracted.
     pub slots: u16,
+    /// The feeds that its templates use.
+    pub feeds: Vec<FeedProgram>,
     flow: flow::Flow,
     mix: Mix,
 }
@@ -89,6 +95,8 @@ pub struct ScenarioProgram {
     pub steps: u16,
     /// Position of its first step in the flow of the stream, where groups are repeated.
     pub begins: u16,
+    /// The feeds that its templates use: indices into those of the stream.
+    pub feeds: Vec<u16>,
 }
 
 /// One request and what is expected of its answer.

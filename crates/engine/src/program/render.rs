@@ -3,8 +3,10 @@
 use std::fmt;
 
 use super::json::push_escaped;
+use super::template::Instant;
 use super::values::{Value, Values};
-use crate::http1::request::{is_value_byte, push_component};
+use super::Records;
+use crate::http1::request::{is_target, is_value_byte, push_component};
 use crate::random::Random;
 use crate::units::NS_PER_S;
 
@@ -15,8 +17,12 @@ pub struct RenderContext<'a> {
     pub random: &'a mut Random,
     /// Number of the request in its stream, from 0.
     pub seq: u64,
+    /// Number of the user in its stream.
+    pub user: u32,
     /// Wall clock time.
     pub unix_ns: u64,
+    /// The records of its feeds that the iteration was given.
+    pub records: Records<'a>,
 }
 
 /// Why a request could not be made. It was never issued; the iteration ends.
@@ -26,6 +32,12 @@ pub enum RenderFault {
     HeaderValue,
     /// A value that an earlier step extracts is not there: that step was not judged, or its judgement not heeded.
     MissingValue,
+    /// A raw value has a byte that no path may have: sent, it would change the request.
+    RawValue,
+    /// A raw value that a path begins with does not begin with `/`.
+    NoPath,
+    /// A raw value that a path begins with is a URL of another host.
+    OtherHost,
 }
 
 impl RenderFault {
@@ -36,6 +48,13 @@ impl RenderFault {
                 "an extracted value has control bytes that no header may have (RFC 9110 5.5)"
             }
             RenderFault::MissingValue => "an extracted value is not there",
+            RenderFault::RawValue => {
+                "a raw value has bytes that no path may have as they are (RFC 3986 3.3)"
+            }
+            RenderFault::NoPath => "a raw value at the start of a path does not begin with `/`",
+            RenderFault::OtherHost => {
+                "a raw value at the start of a path is a URL of another host than the target"
+            }
         }
     }
 }
@@ -60,13 +79,53 @@ pub(super) enum Place {
 pub(super) enum Segment {
     Bytes(Vec<u8>),
     Uuid,
-    Int { low: i64, high: i64 },
-    Float { low: f64, high: f64 },
-    Word { letters: u16 },
+    Int {
+        low: i64,
+        high: i64,
+    },
+    Float {
+        low: f64,
+        high: f64,
+    },
+    Word {
+        letters: u16,
+    },
     Choice(Vec<Vec<u8>>),
-    Timestamp,
+    Timestamp(Instant),
     Sequence,
-    Extracted { slot: u16, place: Place },
+    User,
+    Hex {
+        digits: u16,
+    },
+    Bool,
+    Given {
+        from: Given,
+        place: Place,
+    },
+    /// Not encoded. At the start of a path, where the authority of the target is given, a whole URL of it will do.
+    Raw {
+        from: Given,
+        authority: Option<Box<str>>,
+    },
+}
+
+/// A value that is not made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// Extracted by an earlier step.
+    Extracted(u16),
+    /// A column of a feed, both by their index.
+    Field { feed: u16, column: u16 },
+}
+
+impl Given {
+    #[inline]
+    fn value<'a>(self, values: &'a Values, records: Records<'a>) -> Result<Value<'a>, RenderFault> {
+        match self {
+            Given::Extracted(slot) => values.get(slot).ok_or(RenderFault::MissingValue),
+            Given::Field { feed, column } => Ok(records.value(feed, column)),
+        }
+    }
 }
 
 /// A compiled request.
@@ -233,14 +292,27 @@ impl Segment {
             Segment::Choice(words) => {
                 out.extend_from_slice(&words[context.random.below(words.len() as u64) as usize]);
             }
-            Segment::Timestamp => push_number(out, context.unix_ns / NS_PER_S),
+            Segment::Timestamp(Instant::Since1970 { unit_ns }) => {
+                push_number(out, context.unix_ns / unit_ns);
+            }
+            Segment::Timestamp(Instant::Iso) => push_iso(out, context.unix_ns),
             Segment::Sequence => push_number(out, context.seq),
-            Segment::Extracted { slot, place } => {
-                push_value(
-                    out,
-                    values.get(*slot).ok_or(RenderFault::MissingValue)?,
-                    *place,
-                )?;
+            Segment::User => push_number(out, context.user.into()),
+            Segment::Hex { digits } => push_hex(out, *digits, context.random),
+            Segment::Bool => {
+                let word: &[u8] = if context.random.below(2) == 1 {
+                    b"true"
+                } else {
+                    b"false"
+                };
+                out.extend_from_slice(word);
+            }
+            Segment::Given { from, place } => {
+                push_value(out, from.value(values, context.records)?, *place)?;
+            }
+            Segment::Raw { from, authority } => {
+                let value = from.value(values, context.records)?;
+                value.with_text(|text| push_raw(out, text, authority.as_deref()))?;
             }
         }
         Ok(())
@@ -256,9 +328,14 @@ impl Segment {
             Segment::Float { .. } => 18,
             Segment::Word { letters } => usize::from(*letters),
             Segment::Choice(words) => words.iter().map(Vec::len).sum::<usize>() / words.len(),
-            Segment::Timestamp => 10,
-            Segment::Sequence => 5,
-            Segment::Extracted { .. } => 16,
+            Segment::Timestamp(Instant::Since1970 { unit_ns }) => {
+                10 + (NS_PER_S / unit_ns).ilog10() as usize
+            }
+            Segment::Timestamp(Instant::Iso) => 24,
+            Segment::Sequence | Segment::Bool => 5,
+            Segment::User => 3,
+            Segment::Hex { digits } => usize::from(*digits),
+            Segment::Given { .. } | Segment::Raw { .. } => 16,
         }
     }
 }
@@ -307,6 +384,89 @@ fn push_word(out: &mut Vec<u8>, letters: u16, random: &mut Random) {
         }
         left -= left.min(12);
     }
+}
+
+/// Sixteen digits from each draw.
+fn push_hex(out: &mut Vec<u8>, digits: u16, random: &mut Random) {
+    let mut left = digits;
+    while left > 0 {
+        let mut draw = random.bits();
+        for _ in 0..left.min(16) {
+            out.push(b"0123456789abcdef"[(draw & 15) as usize]);
+            draw >>= 4;
+        }
+        left -= left.min(16);
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds; the day after Hinnant's `civil_from_days`.
+fn push_iso(out: &mut Vec<u8>, unix_ns: u64) {
+    let ms = unix_ns / 1_000_000;
+    let days = ms / 86_400_000 + 719_468; // since 0000-03-01
+    let era_day = days % 146_097;
+    let era_year = (era_day - era_day / 1_460 + era_day / 36_524 - era_day / 146_096) / 365;
+    let year_day = era_day - (365 * era_year + era_year / 4 - era_year / 100);
+    let march_month = (5 * year_day + 2) / 153;
+    let day = year_day - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
+    let year = era_year + days / 146_097 * 400 + u64::from(month <= 2);
+    let of_day = ms % 86_400_000;
+    for (number, digits, after) in [
+        (year, 4, b'-'),
+        (month, 2, b'-'),
+        (day, 2, b'T'),
+        (of_day / 3_600_000, 2, b':'),
+        (of_day / 60_000 % 60, 2, b':'),
+        (of_day / 1_000 % 60, 2, b'.'),
+        (of_day % 1_000, 3, b'Z'),
+    ] {
+        for place in (0..digits).rev() {
+            out.push(b'0' + (number / 10u64.pow(place) % 10) as u8);
+        }
+        out.push(after);
+    }
+}
+
+/// A value that is to be the path, or a part of it, as it is. With `authority` it begins the path: of a whole URL the
+/// host must be the target's, and a fragment is not sent (RFC 9110 7.1).
+fn push_raw(out: &mut Vec<u8>, text: &[u8], authority: Option<&str>) -> Result<(), RenderFault> {
+    let mut text = text;
+    if let Some(authority) = authority {
+        if let Some(rest) = after_scheme(text) {
+            let end = rest.iter().position(|byte| b"/?#".contains(byte));
+            let (host, path) = rest.split_at(end.unwrap_or(rest.len()));
+            if !host.eq_ignore_ascii_case(authority.as_bytes()) {
+                return Err(RenderFault::OtherHost);
+            }
+            text = path;
+            if !text.starts_with(b"/") {
+                out.push(b'/');
+            }
+        } else if !text.starts_with(b"/") {
+            return Err(RenderFault::NoPath);
+        }
+        text = text.split(|byte| *byte == b'#').next().unwrap_or_default();
+    }
+    if !is_target(text) {
+        return Err(RenderFault::RawValue);
+    }
+    out.extend_from_slice(text);
+    Ok(())
+}
+
+/// What follows `http://`, `https://` or the bare `//` of a reference without a scheme.
+fn after_scheme(text: &[u8]) -> Option<&[u8]> {
+    [&b"http://"[..], b"https://", b"//"]
+        .iter()
+        .find(|scheme| {
+            text.get(..scheme.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        })
+        .map(|scheme| &text[scheme.len()..])
 }
 
 fn push_value(out: &mut Vec<u8>, value: Value<'_>, place: Place) -> Result<(), RenderFault> {

@@ -1,5 +1,7 @@
 //! The language of `{{...}}`: read once when a plan is compiled.
 
+use crate::units::NS_PER_S;
+
 /// A template in pieces.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
@@ -20,20 +22,52 @@ pub(super) enum Slot {
     Word { letters: u16 },
     /// One of these, equally often.
     Choice(Vec<String>),
-    /// Whole seconds since 1970.
-    Timestamp,
+    /// When the request is made.
+    Timestamp(Instant),
     /// Number of the request in its stream, from 0.
     Sequence,
+    /// Number of the user in its stream, from 0.
+    User,
+    /// So many hexadecimal digits.
+    Hex { digits: u16 },
+    /// `true` or `false`.
+    Bool,
     /// An environment variable of the engine, read when the plan is compiled.
     Env(String),
     /// Extracted by an earlier step: index of its name.
     Extracted(u16),
+    /// A column of the record that the iteration was given.
+    Field { feed: usize, column: String },
+    /// One of the two above, not encoded for the path that it stands in.
+    Raw(Box<Slot>),
+}
+
+/// How a moment is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instant {
+    /// Whole units since 1970, so many nanoseconds each.
+    Since1970 { unit_ns: u64 },
+    /// RFC 3339 in UTC with milliseconds.
+    Iso,
+}
+
+/// What a template may refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// Values that earlier steps extract.
+    pub names: &'a [String],
+    /// Feeds.
+    pub feeds: &'a [String],
 }
 
 /// Everything that may stand between braces, for messages.
 const FORMS: &str =
-    "uuid, int LOW HIGH, float LOW HIGH, word N, choice A B ..., timestamp, sequence, env NAME";
-const WORDS: [&str; 8] = [
+    "uuid, int LOW HIGH, float LOW HIGH, bool, word N, hex N, choice A B ..., timestamp [ms|us|ns|iso], sequence, user, env NAME";
+const WORDS: [&str; 12] = [
+    "bool",
+    "hex",
+    "raw",
+    "user",
     "uuid",
     "int",
     "float",
@@ -45,13 +79,34 @@ const WORDS: [&str; 8] = [
 ];
 const MAX_LETTERS: u16 = 4096;
 
-/// Finds the fault of one template, if there is one; `names` are the extracted names that it may use.
-pub fn check_template(text: &str, names: &[String]) -> Option<String> {
-    parse(text, names).err()
+/// Finds the fault of one template, if there is one; `names` are the extracted names that it may use, `feeds` the
+/// feeds, of which any column will do.
+pub fn check_template(text: &str, names: &[String], feeds: &[String]) -> Option<String> {
+    parse(text, Known { names, feeds }).err()
+}
+
+/// The columns of feeds that a template uses, and whether each stands there raw; a template with a fault uses none.
+pub fn columns_of(text: &str, names: &[String], feeds: &[String]) -> Vec<(String, String, bool)> {
+    let used = |piece| match piece {
+        Piece::Slot(Slot::Field { feed, column }) => Some((feeds[feed].clone(), column, false)),
+        Piece::Slot(Slot::Raw(slot)) => match *slot {
+            Slot::Field { feed, column } => Some((feeds[feed].clone(), column, true)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let pieces = parse(text, Known { names, feeds }).unwrap_or_default();
+    pieces.into_iter().filter_map(used).collect()
+}
+
+/// Whether a path begins with a raw value, which then brings the `/`.
+pub(super) fn begins_raw(path: &str) -> bool {
+    path.strip_prefix("{{")
+        .is_some_and(|rest| rest.trim_start().starts_with("raw "))
 }
 
 /// Reads a template; `names[i]` becomes `Slot::Extracted(i)`.
-pub(super) fn parse(text: &str, names: &[String]) -> Result<Vec<Piece>, String> {
+pub(super) fn parse(text: &str, known: Known) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(open) = rest.find("{{") {
@@ -62,7 +117,7 @@ pub(super) fn parse(text: &str, names: &[String]) -> Result<Vec<Piece>, String> 
         let close = inside.find("}}").ok_or_else(|| {
             format!("`{{{{` is not closed in `{}`: end it with `}}}}`; text with `{{{{` in it can be a body file", excerpt(text))
         })?;
-        pieces.push(Piece::Slot(slot(&inside[..close], names)?));
+        pieces.push(Piece::Slot(slot(&inside[..close], known)?));
         rest = &inside[close + 2..];
     }
     if !rest.is_empty() {
@@ -90,14 +145,51 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn slot(inside: &str, names: &[String]) -> Result<Slot, String> {
-    let words: Vec<&str> = inside.split_whitespace().collect();
+fn slot(inside: &str, known: Known) -> Result<Slot, String> {
     let fault = |what: &str| Err(format!("`{{{{{}}}}}`: {what}", inside.trim()));
+    if let Some((name, column)) = inside.trim().split_once('.') {
+        if let Some(feed) = known.feeds.iter().position(|feed| feed == name) {
+            return match column {
+                "" => fault("name a column after the dot"),
+                column => Ok(Slot::Field {
+                    feed,
+                    column: column.to_owned(),
+                }),
+            };
+        }
+    }
+    if let Some(rest) = inside.trim().strip_prefix("raw ") {
+        return match slot(rest, known)? {
+            slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Ok(Slot::Raw(Box::new(slot))),
+            _ => fault(
+                "raw is for an extracted value or a column of a feed: all others need no encoding",
+            ),
+        };
+    }
+    let words: Vec<&str> = match words_of(inside) {
+        Ok(words) => words,
+        Err(what) => return fault(what),
+    };
     match words[..] {
         [] => fault(&format!("empty; there is {FORMS}")),
         ["uuid"] => Ok(Slot::Uuid),
-        ["timestamp"] => Ok(Slot::Timestamp),
+        ["timestamp", ref form @ ..] => match form {
+            [] | ["s"] => Ok(since_1970(NS_PER_S)),
+            ["ms"] => Ok(since_1970(1_000_000)),
+            ["us"] => Ok(since_1970(1_000)),
+            ["ns"] => Ok(since_1970(1)),
+            ["iso"] => Ok(Slot::Timestamp(Instant::Iso)),
+            _ => fault("is written as s, ms, us, ns or iso, as in {{timestamp ms}}"),
+        },
         ["sequence"] => Ok(Slot::Sequence),
+        ["user"] => Ok(Slot::User),
+        ["bool"] => Ok(Slot::Bool),
+        ["hex", digits] => match digits.parse() {
+            Ok(digits @ 1..=MAX_LETTERS) => Ok(Slot::Hex { digits }),
+            _ => fault(&format!(
+                "N is a number of digits from 1 to {MAX_LETTERS}, as in {{{{hex 16}}}}"
+            )),
+        },
         ["int", low, high] => match (low.parse(), high.parse()) {
             (Ok(low), Ok(high)) if low <= high => Ok(Slot::Int { low, high }),
             (Ok(_), Ok(_)) => fault("LOW is above HIGH"),
@@ -120,36 +212,79 @@ fn slot(inside: &str, names: &[String]) -> Result<Slot, String> {
             words.iter().map(|word| (*word).to_owned()).collect(),
         )),
         ["env", name] => Ok(Slot::Env(name.to_owned())),
-        ["uuid" | "timestamp" | "sequence", ..] => fault("takes nothing after its name"),
+        ["uuid" | "sequence" | "user" | "bool", ..] => fault("takes nothing after its name"),
         ["int" | "float", ..] => fault("needs LOW and HIGH, as in {{int 1 100}}"),
         ["word", ..] => fault("needs a number of letters, as in {{word 12}}"),
+        ["hex", ..] => fault("needs a number of digits, as in {{hex 16}}"),
+        ["raw"] => fault("needs the name of an extracted value or a column of a feed"),
         ["choice"] => fault("needs at least one word, as in {{choice red green}}"),
         ["env", ..] => fault("needs one NAME, as in {{env TOKEN}}"),
-        [name] => match names.iter().position(|known| known == name) {
+        [name] => match known.names.iter().position(|known| known == name) {
             Some(index) => Ok(Slot::Extracted(index as u16)),
-            None => fault(&unknown(name, names)),
+            None if known.feeds.iter().any(|feed| feed == name) => fault(&format!(
+                "is a feed: name a column of it, as in {{{{{name}.id}}}}"
+            )),
+            None => fault(&unknown(name, known)),
         },
-        [word, ..] => fault(&unknown(word, names)),
+        [word, ..] => fault(&unknown(word, known)),
     }
 }
 
-fn unknown(word: &str, names: &[String]) -> String {
-    let known = if names.is_empty() {
+fn since_1970(unit_ns: u64) -> Slot {
+    Slot::Timestamp(Instant::Since1970 { unit_ns })
+}
+
+/// The words of a slot; one in double quotes may hold blanks.
+fn words_of(inside: &str) -> Result<Vec<&str>, &'static str> {
+    let mut words = Vec::new();
+    let mut rest = inside.trim();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (word, after) = quoted.split_once('"').ok_or("a quote is not closed")?;
+                if !after.is_empty() && !after.starts_with(char::is_whitespace) {
+                    return Err("text follows a closing quote");
+                }
+                (word, after)
+            }
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word);
+        rest = after.trim_start();
+    }
+    Ok(words)
+}
+
+fn unknown(word: &str, known: Known) -> String {
+    let shown = word;
+    let names = known.names;
+    let feeds = match known.feeds {
+        [] if word.contains('.') => "; there is no feed".to_owned(),
+        [] => String::new(),
+        feeds => format!("; feeds are {}", feeds.join(", ")),
+    };
+    let feed = word.split_once('.').map(|(feed, _)| feed);
+    let (word, words) = (
+        feed.unwrap_or(word),
+        if feed.is_some() { &[][..] } else { &WORDS[..] },
+    );
+    let given = if feed.is_some() { &[][..] } else { names };
+    let known_names = if names.is_empty() {
         "no earlier step extracts anything".to_owned()
     } else {
         format!("earlier steps extract {}", names.join(", "))
     };
-    let nearest = WORDS
+    let nearest = words
         .iter()
         .copied()
-        .chain(names.iter().map(String::as_str))
+        .chain(given.iter().chain(known.feeds).map(String::as_str))
         .map(|candidate| (distance(word, candidate), candidate))
         .min()
         .filter(|(edits, candidate)| *edits <= 2 && *edits < candidate.len());
     let hint = nearest
         .map(|(_, candidate)| format!("did you mean `{candidate}`? "))
         .unwrap_or_default();
-    format!("`{word}` is unknown; {hint}there is {FORMS}; {known}")
+    format!("`{shown}` is unknown; {hint}there is {FORMS}; {known_names}{feeds}")
 }
 
 /// Edits between two words: letters put in, left out or changed (Levenshtein 1966).
@@ -183,7 +318,11 @@ mod tests {
     fn text_and_slots_alternate() {
         let names = ["id".to_owned(), "token".to_owned()];
 
-        let pieces = parse("/items/{{ token }}-{{int -5 9}}?a={{word 3}}", &names).unwrap();
+        let pieces = parse(
+            "/items/{{ token }}-{{int -5 9}}?a={{word 3}}",
+            naming(&names),
+        )
+        .unwrap();
 
         assert_eq!(
             pieces,
@@ -198,19 +337,90 @@ mod tests {
         );
     }
 
+    fn naming(names: &[String]) -> Known<'_> {
+        Known { names, feeds: &[] }
+    }
+
+    #[test]
+    fn slots_of_feeds_raw_values_moments_and_quoted_words_are_read() {
+        let (names, feeds) = (["next".to_owned()], ["users".to_owned()]);
+        let only = |text| {
+            let known = Known {
+                names: &names,
+                feeds: &feeds,
+            };
+            match parse(text, known).unwrap().pop() {
+                Some(Piece::Slot(slot)) => slot,
+                other => panic!("{other:?}"),
+            }
+        };
+        let field = |column: &str| Slot::Field {
+            feed: 0,
+            column: column.to_owned(),
+        };
+
+        assert_eq!(only("{{users.id}}"), field("id"));
+        assert_eq!(only("{{ users.full name }}"), field("full name"));
+        assert_eq!(
+            only("{{users.address.lines[0]}}"),
+            field("address.lines[0]")
+        );
+        assert_eq!(
+            only("{{raw users.link}}"),
+            Slot::Raw(Box::new(field("link")))
+        );
+        assert_eq!(
+            only("{{raw next}}"),
+            Slot::Raw(Box::new(Slot::Extracted(0)))
+        );
+        assert_eq!(only("{{timestamp us}}"), since_1970(1_000));
+        assert_eq!(only("{{timestamp}}"), only("{{timestamp s}}"));
+        assert_eq!(
+            only("{{choice \"New York\" Oslo \"\"}}"),
+            Slot::Choice(vec![
+                "New York".to_owned(),
+                "Oslo".to_owned(),
+                String::new()
+            ])
+        );
+        let text = "{{users.id}}/{{raw users.a b}}?{{next}}{{uuid}}";
+        let used = columns_of(text, &names, &feeds);
+        let column = |name: &str, is_raw| ("users".to_owned(), name.to_owned(), is_raw);
+        assert_eq!(used, [column("id", false), column("a b", true)]);
+    }
+
     #[test]
     fn single_braces_and_closing_ones_are_text() {
         let text = r#"{"a":{"b":{"c":1}}} }}"#;
 
-        assert_eq!(parse(text, &[]).unwrap(), [Piece::Literal(text.to_owned())]);
-        let json = parse(r#"{"a":{"b":{{int 1 2}}}}"#, &[]).unwrap();
+        assert_eq!(
+            parse(text, naming(&[])).unwrap(),
+            [Piece::Literal(text.to_owned())]
+        );
+        let json = parse(r#"{"a":{"b":{{int 1 2}}}}"#, naming(&[])).unwrap();
         assert_eq!(json[2], Piece::Literal("}}".to_owned()));
     }
 
     #[test]
     fn faults_name_the_slot_and_what_would_be_right() {
         let names = ["order_id".to_owned()];
+        let feeds = ["users".to_owned()];
         for (text, part) in [
+            ("{{usres.id}}", "did you mean `users`?"),
+            ("{{a.id}}", "feeds are users"),
+            ("{{users}}", "is a feed: name a column of it"),
+            ("{{users.}}", "name a column"),
+            ("{{raw}}", "needs the name"),
+            ("{{raw uuid}}", "raw is for an extracted value or a column"),
+            ("{{raw nothing}}", "`nothing` is unknown"),
+            ("{{timestamp m}}", "s, ms, us, ns or iso"),
+            ("{{timestamp ms iso}}", "s, ms, us, ns or iso"),
+            ("{{hex}}", "needs a number of digits"),
+            ("{{hex 0}}", "from 1 to 4096"),
+            ("{{user 1}}", "takes nothing after its name"),
+            ("{{bool x}}", "takes nothing after its name"),
+            ("{{choice \"a b}}", "a quote is not closed"),
+            ("{{choice \"a\"b}}", "text follows a closing quote"),
             ("{{uid}}", "did you mean `uuid`?"),
             ("{{order_idd}}", "did you mean `order_id`?"),
             ("{{nonsense}}", "earlier steps extract order_id"),
@@ -231,7 +441,7 @@ mod tests {
             ("{{env A B}}", "needs one NAME"),
             ("a {{uuid", "is not closed"),
         ] {
-            let fault = check_template(text, &names).expect(text);
+            let fault = check_template(text, &names, &feeds).expect(text);
             assert!(fault.contains(part), "{text}: {fault}");
         }
     }

@@ -78,10 +78,11 @@ impl Values {
             Value::Text(bytes) => (bytes, Kind::Text),
             Value::Json(bytes) => (bytes, Kind::Json),
         };
+        let slot = usize::from(slot);
+        self.forget(slot);
         if bytes.len() > MAX_VALUE_BYTES || self.bytes.len() + bytes.len() > MAX_ALL_BYTES {
             return Err(TooLong);
         }
-        let slot = usize::from(slot);
         if self.slots.len() <= slot {
             self.slots.resize(slot + 1, Slot::default());
         }
@@ -92,6 +93,21 @@ impl Values {
         };
         self.bytes.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Gives back what an earlier turn of a repeated step has put into a slot.
+    fn forget(&mut self, slot: usize) {
+        let Some(old) = self.slots.get_mut(slot).map(std::mem::take) else {
+            return;
+        };
+        if old.len == 0 {
+            return;
+        }
+        self.bytes
+            .drain(old.start as usize..(old.start + old.len) as usize);
+        for other in self.slots.iter_mut().filter(|o| o.start > old.start) {
+            other.start -= old.len;
+        }
     }
 
     pub(super) fn get(&self, slot: u16) -> Option<Value<'_>> {
@@ -116,5 +132,35 @@ impl Value<'_> {
             Value::Json(raw @ [b'"', ..]) => use_text(&json::unescaped(raw).unwrap_or_default()),
             Value::Json(raw) => use_text(raw),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_set_again_takes_the_place_of_the_old_one() {
+        let mut values = Values::default();
+        let text = |values: &Values, slot| match values.get(slot) {
+            Some(Value::Text(bytes)) => bytes.to_vec(),
+            other => panic!("{other:?}"),
+        };
+
+        for turn in 0..1_000usize {
+            // Each turn another length; 1,000 turns of what is kept would be far over the bound.
+            let long = vec![b'a'; 600 + turn % 7];
+            values.set(0, Value::Text(b"first")).unwrap();
+            values.set(2, Value::Text(&long)).unwrap();
+            values.set(1, Value::Text(b"")).unwrap();
+            values.set(0, Value::Text(b"again")).unwrap();
+
+            assert_eq!(text(&values, 2), long);
+            assert_eq!(
+                (text(&values, 0), text(&values, 1)),
+                (b"again".to_vec(), Vec::new())
+            );
+        }
+        assert!(values.bytes.len() < 700);
     }
 }

@@ -214,6 +214,7 @@ impl Material<'_> {
                 "last_byte": series.last_byte.distribution(),
             },
             "steps": self.steps(index),
+            "feeds": self.feeds(index),
             "bytes": {"out": whole.bytes_out, "in_wire": whole.bytes_in_wire, "in_body": whole.bytes_in_body},
             "connections": {
                 "wanted": layout::connections_of(stream, self.plan),
@@ -299,6 +300,29 @@ impl Material<'_> {
             })
         };
         step.checks().iter().enumerate().map(of_check).collect()
+    }
+
+    /// What the stream used of each of its feeds, all threads together.
+    fn feeds(&self, index: usize) -> Vec<Value> {
+        let used = |feed: usize| {
+            let of_stream = self.ends.iter().flat_map(|end| &end.feeds);
+            of_stream
+                .filter(|(stream, _)| usize::from(*stream) == index)
+                .map(move |(_, used)| used[feed])
+        };
+        let feeds = self.program.streams[index].feeds.iter().enumerate();
+        feeds
+            .map(|(at, feed)| {
+                json!({
+                    "name": feed.name,
+                    "pick": feed.pick,
+                    "end": feed.end,
+                    "records": feed.records,
+                    "iterations": used(at).map(|used| used.iterations).sum::<u64>(),
+                    "is_used_up": used(at).any(|used| used.is_used_up),
+                })
+            })
+            .collect()
     }
 
     fn errors(&self, index: usize, whole: &StreamSum) -> Map<String, Value> {
@@ -474,6 +498,18 @@ impl Material<'_> {
         }
         if lost_connections > 0 {
             reasons.push(format!("{lost_connections} rows of the connection log were not written: the disk was too slow"));
+        }
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            for feed in self.feeds(index) {
+                if feed["is_used_up"] == true {
+                    reasons.push(format!(
+                        "feed {} was used up after its {} records, which ended the load of stream {}",
+                        feed["name"].as_str().unwrap_or_default(),
+                        feed["records"],
+                        stream.name
+                    ));
+                }
+            }
         }
         if self.collected.lost_values > 0 {
             reasons.push(format!(

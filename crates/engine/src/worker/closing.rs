@@ -145,8 +145,14 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         for lane in &mut self.lanes {
             checks[lane.stream as usize] = std::mem::take(&mut lane.judging.tallies);
         }
+        let used = |lane: &Lane| {
+            let feeding = lane.feeding.as_ref()?;
+            Some((lane.stream, feeding.used().collect()))
+        };
+        let feeds = self.lanes.iter().filter_map(used).collect();
         WorkerEnd {
             checks,
+            feeds,
             left: self.left,
             remains: self.recorder.finish(now),
             at: now,

@@ -81,6 +81,8 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             think: lane.think,
             quota: &mut lane.quota,
             values: lane.values.get_mut(who.user as usize),
+            feeding: lane.feeding.as_deref_mut(),
+            index: who.user,
             skipped: 0,
         };
         let user = &mut lane.users[who.user as usize];
@@ -126,6 +128,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             }
         } else if open.overflow == Overflow::Drop {
             lane.take_backlog();
+            if let Some(feeding) = &mut lane.feeding {
+                feeding.skip(&lane.program.scenarios[arrival.scenario]);
+            }
             let row = SampleRow {
                 seq: lane.quota.number(),
                 ..lane.unissued(step, arrival.due, Outcome::Dropped)

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use crate::arrival::{Part, Schedule};
+use crate::feeding::Feeding;
 use crate::http1::known::KnownHead;
 use crate::plan::{self, Overflow, Reuse, Role, Workload};
 use crate::program::{Judging, StreamProgram, Values};
@@ -19,6 +20,7 @@ const RATE_OF_A_THREAD: f64 = 5_000.0;
 const ARRIVALS: u64 = 1;
 const MIX: u64 = 2;
 const CONTENT: u64 = 3;
+const FEEDS: u64 = 8;
 
 /// One arrival of an open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub struct Open {
     pub overflow: Overflow,
     /// Iterations under way at once.
     places: u32,
+    /// Whether an arrival found no record of a feed: there are no more.
+    is_dry: bool,
     free: Vec<u32>,
 }
 
@@ -101,6 +105,8 @@ pub struct Lane<'p> {
     pub values: Vec<Values>,
     /// What its checks said so far, and what they are judged with.
     pub judging: Judging,
+    /// Which records of its feeds users have; none: the stream uses no feed.
+    pub feeding: Option<Box<Feeding>>,
     /// Pause between iterations; none: an open stream.
     pub think: Option<plan::Think>,
     /// Its arrivals; none: a closed stream.
@@ -190,6 +196,7 @@ impl Open {
             backlog: 0,
             overflow: *overflow,
             places: (count_of(u64::from(*max_in_flight), part) as u32).max(1),
+            is_dry: false,
             free: Vec::new(),
         })
     }
@@ -262,6 +269,9 @@ impl<'p> Lane<'p> {
                 .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
             judging: Judging::new(program),
+            feeding: Feeding::new(program, users.len(), part, |feed| {
+                Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])
+            }),
             active: if think.is_some() {
                 users.len() as u32
             } else {
@@ -291,21 +301,30 @@ impl<'p> Lane<'p> {
             && self
                 .open
                 .as_ref()
-                .is_none_or(|open| open.backlog == 0 && self.quota.is_used_up())
+                .is_none_or(|open| open.backlog == 0 && (open.is_dry || self.quota.is_used_up()))
     }
 
     /// When its next arrival is due.
     pub fn next_arrival(&self) -> Option<u64> {
         let open = self.open.as_ref()?;
-        (!self.quota.is_used_up()).then_some(open.next.due)
+        (!self.quota.is_used_up() && !open.is_dry).then_some(open.next.due)
     }
 
     /// Takes the next arrival if it is due at `now`; it becomes the youngest of the backlog.
     pub fn arrive(&mut self, now: u64) -> Option<Arrival> {
-        if self.next_arrival()? > now || !self.quota.claim() {
+        if self.next_arrival()? > now {
             return None;
         }
         let open = self.open.as_mut()?;
+        if let Some(feeding) = &mut self.feeding {
+            if !feeding.claim(&self.program.scenarios[open.next.scenario]) {
+                open.is_dry = true;
+                return None;
+            }
+        }
+        if !self.quota.claim() {
+            return None;
+        }
         let arrival = open.next;
         open.next = open.head.next(self.program);
         open.backlog += 1;
@@ -337,6 +356,9 @@ impl<'p> Lane<'p> {
                 self.users.push(User::new(number as u32, None));
                 if self.program.slots > 0 {
                     self.values.push(Values::default());
+                }
+                if let Some(feeding) = &mut self.feeding {
+                    feeding.add_user();
                 }
                 place
             }

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
+use crate::feeding::Used;
 use crate::plan::Role;
 use crate::program::CheckTally;
 use crate::record::recorder::{Recorder, Remains};
@@ -110,6 +111,8 @@ pub struct Left {
 pub struct WorkerEnd {
     /// By step, over all streams.
     pub left: Vec<Left>,
+    /// By lane: its stream, and what it used of each feed.
+    pub feeds: Vec<(u8, Vec<Used>)>,
     /// Of its recorder.
     pub remains: Remains,
     /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::program::RenderContext;
+use crate::program::{Records, RenderContext};
 use crate::record::rows::ConnectionRow;
 use crate::transport::{Io, Net, NetError};
 use crate::user::{Phase, NONE};
@@ -239,7 +239,12 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let mut context = RenderContext {
             random: &mut lane.random,
             seq: user.seq,
+            user: user.number,
             unix_ns: self.settings.t0_unix_ns + now,
+            records: match &lane.feeding {
+                Some(feeding) => feeding.records_of(lane.program, who.user),
+                None => Records::default(),
+            },
         };
         self.rendered.clear();
         if let Err(fault) = step.render(values, &mut context, &mut self.rendered) {

@@ -6,6 +6,7 @@
 mod admission;
 mod connections;
 mod counting;
+mod feeds;
 mod harness;
 mod life;
 mod misbehaviour;

@@ -1,6 +1,7 @@
 //! Plans compiled, rendered and judged, without a network.
 
 mod faults;
+mod feeds;
 mod generated;
 mod judging;
 mod requests;
@@ -41,6 +42,8 @@ fn rendered(step: &StepProgram, values: &Values, random: &mut Random) -> String 
     let mut context = RenderContext {
         random,
         seq: 41,
+        user: 5,
+        records: Records::default(),
         unix_ns: 1_700_000_000_999_999_999,
     };
     step.render(values, &mut context, &mut out).unwrap();

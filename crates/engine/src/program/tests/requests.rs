@@ -71,6 +71,69 @@ fn a_method_that_expects_a_body_says_that_there_is_none() {
 }
 
 #[test]
+fn moments_digits_users_and_truth_values_are_written_as_documented() {
+    let text = "{{timestamp}} {{timestamp ms}} {{timestamp us}} {{timestamp ns}} {{timestamp iso}} {{user}} {{hex 33}}";
+    let stream = compiled(
+        json!([{"name": "a", "method": "POST", "path": "/", "body": {"kind": "text", "text": text}},
+        {"name": "b", "method": "POST", "path": "/", "body": {"kind": "json", "value":
+            ["{{timestamp ms}}", "{{user}}", "{{bool}}", "{{timestamp iso}}", "{{choice \"a b\" \"a b\"}}"]}}]),
+    );
+
+    let request = rendered(&stream.steps[0], &Values::default(), &mut Random::new(5));
+    let typed = rendered(&stream.steps[1], &Values::default(), &mut Random::new(5));
+
+    let (moments, hex) = body_of(&request).rsplit_once(' ').unwrap();
+    assert_eq!(
+        moments,
+        "1700000000 1700000000999 1700000000999999 1700000000999999999 2023-11-14T22:13:20.999Z 5"
+    );
+    assert!(
+        hex.len() == 33
+            && hex
+                .bytes()
+                .all(|digit| b"0123456789abcdef".contains(&digit)),
+        "{hex}"
+    );
+    let typed = body_of(&typed);
+    assert!(
+        matches!(
+            typed,
+            r#"[1700000000999,5,true,"2023-11-14T22:13:20.999Z","a b"]"#
+                | r#"[1700000000999,5,false,"2023-11-14T22:13:20.999Z","a b"]"#
+        ),
+        "{typed}"
+    );
+}
+
+#[test]
+fn days_are_those_of_the_calendar() {
+    let stream = compiled(json!([{"name": "a", "method": "POST", "path": "/",
+        "body": {"kind": "text", "text": "{{timestamp iso}}"}}]));
+    // As Python's datetime gives them: leap days of 2000 and 2024, and none in 2100.
+    for (unix_s, expected) in [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (951_782_400, "2000-02-29T00:00:00.000Z"),
+        (1_709_251_199, "2024-02-29T23:59:59.000Z"),
+        (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+    ] {
+        let mut context = RenderContext {
+            random: &mut Random::new(1),
+            seq: 0,
+            user: 0,
+            unix_ns: unix_s * 1_000_000_000,
+            records: Records::default(),
+        };
+        let mut out = Vec::new();
+
+        stream.steps[0]
+            .render(&Values::default(), &mut context, &mut out)
+            .unwrap();
+
+        assert_eq!(body_of(std::str::from_utf8(&out).unwrap()), expected);
+    }
+}
+
+#[test]
 fn each_form_of_slot_gives_what_it_says() {
     let stream = compiled(
         json!([{"name": "a", "method": "POST", "path": "/", "body": {"kind": "text", "text":
@@ -181,7 +244,9 @@ fn a_value_that_would_end_a_header_is_refused_and_nothing_is_sent() {
     let mut context = RenderContext {
         random: &mut random,
         seq: 0,
+        user: 0,
         unix_ns: 0,
+        records: Records::default(),
     };
     let mut out = b"before".to_vec();
 
