@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from benches.measuring import ROOT
+from benches.measuring import ROOT, has_tls
 from benches.results import newest, read
 
-from tests.end_to_end.hitting import environment
+from tests.end_to_end.hitting import environment, origin_program
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -34,7 +34,7 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     docs.mkdir()
     shutil.copy(ROOT / "docs" / "benchmarks.md", docs)
     peers = ["--peers", "loadlens,floor", "--results", str(data)]
-    cases = "get-12,post-1,fresh-12,flow-100"
+    cases = "get-12,post-1,tls-1,fresh-12,flow-100"
 
     told = bench("cost", "--cases", cases, "--rounds", "1", "--long", "2", "--busy", "0", *peers)
     bench("truth", "--cases", "mix-2-open", "--seconds", "1", *peers)
@@ -44,9 +44,10 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     assert path is not None
     results = read(path)
     measured = {(one.work, one.generator) for one in results.cost if one.long.requests}
-    alone = {(work, "loadlens") for work in ("get-12", "post-1", "fresh-12", "flow-100")}
+    works = ["get-12", "post-1", "fresh-12", "flow-100", *(["tls-1"] if has_tls(origin_program()) else [])]
+    alone = {(work, "loadlens") for work in works}
     assert measured == alone | {("get-12", "floor"), ("post-1", "floor")}
-    assert "skipped floor for fresh-12, flow-100" in told
+    assert "skipped floor for tls-1, fresh-12, flow-100" in told
     assert {one.long.violations for one in results.cost} == {0}
     assert {claim.generator for claim in results.claims} == {"loadlens", "the server's own log"}
     assert all(claim.p50_s >= 0.010 for claim in results.claims if claim.p50_s is not None)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from loadlens.model.workload import Closed, Plan, Scenario, Step, Stream, Target
+from loadlens.run.trial import run_trial
 from tests.end_to_end.hitting import LIMIT_S, environment
 
 REQUESTS = 200
@@ -23,9 +27,10 @@ class Service(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
+    def __init__(self, answers: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), answers)
         self.numbers, self.lock = count(), Lock()
+        self.seen: list[tuple[str, str | None, str | None]] = []
 
     def next_number(self) -> int:
         with self.lock:
@@ -50,7 +55,10 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    server = Service()
+    yield from running(Service(Answers))
+
+
+def running(server: Service) -> Iterator[Service]:
     thread = Thread(target=server.serve_forever)
     thread.start()
     yield server
@@ -120,3 +128,160 @@ def test_a_check_that_cannot_be_starts_nothing(service: Service, flags: list[str
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert next(service.numbers) == 0
+
+
+class Sessions(BaseHTTPRequestHandler):
+    """Gives a session at /login, knows it at /account, and asks for credentials at /secret."""
+
+    protocol_version = "HTTP/1.1"
+    server: Service
+
+    def do_GET(self) -> None:
+        cookie, authorization = self.headers.get("Cookie"), self.headers.get("Authorization")
+        with self.server.lock:
+            self.server.seen.append((self.path, cookie, authorization))
+        session = f"Set-Cookie: sid={self.server.next_number()}; Path=/\r\n" if self.path == "/login" else ""
+        status = 200 if self.path != "/account" or (cookie or "").startswith("sid=") else 401
+        head = f"HTTP/1.1 {status} X\r\n{session}Content-Length: 2\r\n\r\n"
+        self.wfile.write(head.encode() + b"{}")
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def sessions() -> Iterator[Service]:
+    yield from running(Service(Sessions))
+
+
+STUDY = """schema: 1
+study: sessions
+question: Who is logged in?
+entry: http://127.0.0.1:{port}
+auth: {{bearer: "{{{{env LOADLENS_TEST_TOKEN}}}}"}}
+scenarios:
+  visit:
+    - {{name: login, get: /login}}
+    - name: account
+      get: /account
+      auth: {{basic: {{user: alice, password: "{{{{env LOADLENS_TEST_PASSWORD}}}}"}}}}
+    - {{name: open, get: /open, auth: none}}
+trials: 1
+experiments:
+  visits: {{mix: visit, load: {{users: 2, iterations: 3, cookies: iteration}}}}
+"""
+PASSWORD, TOKEN = "pa55-w0rd-of-alice", "t0ken.of-nobody.else"
+SECRETS = {"LOADLENS_TEST_PASSWORD": PASSWORD, "LOADLENS_TEST_TOKEN": TOKEN}
+
+
+def run_study(service: Service, folder: Path, **secrets: str) -> subprocess.CompletedProcess[str]:
+    (folder / "study.yaml").write_text(STUDY.format(port=service.server_address[1]))
+    command = [sys.executable, "-m", "loadlens", "run", str(folder), "-o", str(folder / "run")]
+    clean = {name: value for name, value in environment().items() if name not in SECRETS}
+    return subprocess.run(command, capture_output=True, text=True, timeout=4 * LIMIT_S, env=clean | secrets)
+
+
+def test_a_session_lasts_for_its_iteration_and_no_secret_is_written(
+    sessions: Service, tmp_path: Path
+) -> None:
+    done = run_study(sessions, tmp_path, **SECRETS)
+
+    assert done.returncode == 0, done.stderr
+    basic = base64.b64encode(f"alice:{PASSWORD}".encode()).decode()
+    login = [seen for seen in sessions.seen if seen[0] == "/login"]
+    account = [seen for seen in sessions.seen if seen[0] == "/account"]
+    assert login == [("/login", None, f"Bearer {TOKEN}")] * 6  # each iteration is somebody new
+    assert sorted(account) == [("/account", f"sid={number}", f"Basic {basic}") for number in range(6)]
+    assert {seen[2] for seen in sessions.seen if seen[0] == "/open"} == {None}
+
+    hidden = [
+        PASSWORD,
+        TOKEN,
+        basic,
+        *(base64.b64encode(text.encode()).decode() for text in (PASSWORD, TOKEN)),
+    ]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "plan.json" for path in files)
+    said = [done.stdout.encode(), done.stderr.encode(), *(path.read_bytes() for path in files)]
+    assert not [secret for secret in hidden for text in said if secret.encode() in text]
+
+
+@pytest.mark.parametrize(("cookies", "logins", "lost"), [("keep", 2, 0), ("iteration", 6, 0), ("off", 6, 6)])
+def test_cookies_last_as_long_as_the_plan_says(
+    sessions: Service, cookies: Literal["keep", "iteration", "off"], logins: int, lost: int
+) -> None:
+    port = int(sessions.server_address[1])
+    steps = (Step("login", "GET", "/login"), Step("account", "GET", "/account"))
+    stream = Stream(
+        "load",
+        "load",
+        Target("127.0.0.1", port, f"127.0.0.1:{port}"),
+        (Scenario("visit", 1.0, steps),),
+        Closed(users=2, iterations=3),
+        cookies=cookies,
+    )
+
+    result = run_trial(Plan(seed=1, streams=(stream,)))
+
+    assert result["streams"][0]["requests"]["answered"] == 12
+    assert result["streams"][0]["requests"]["unexpected_status"] == lost
+    fresh = [seen for seen in sessions.seen if seen[0] == "/login" and seen[1] is None]
+    assert len(fresh) == logins  # with `keep` each of the two users comes back with its cookie
+
+
+def test_secrets_that_are_missing_are_named_before_anything_is_sent(
+    sessions: Service, tmp_path: Path
+) -> None:
+    done = run_study(sessions, tmp_path)
+
+    assert (done.returncode, done.stdout, sessions.seen) == (2, "", [])
+    for name, line in (("LOADLENS_TEST_TOKEN", 5), ("LOADLENS_TEST_PASSWORD", 11)):
+        assert f"environment variable {name} is not set" in done.stderr
+        assert f"study.yaml:{line}" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_hit_keeps_sessions_and_takes_secrets_from_the_environment(sessions: Service, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{sessions.server_address[1]}/login"
+    flags = [
+        "-c",
+        "2",
+        "-n",
+        "40",
+        "--auth",
+        "basic:alice:LOADLENS_TEST_PASSWORD",
+        "-o",
+        str(tmp_path / "run"),
+    ]
+    command = [sys.executable, "-m", "loadlens", "hit", url, *flags, "--cookies"]
+
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LIMIT_S, env=environment() | SECRETS
+    )
+
+    assert done.returncode == 0, done.stderr
+    basic = base64.b64encode(f"alice:{PASSWORD}".encode()).decode()
+    assert {seen[2] for seen in sessions.seen} == {f"Basic {basic}"}
+    assert len([seen for seen in sessions.seen if seen[1] is None]) == 2  # the first of each user
+    texts = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [text for text in texts if PASSWORD.encode() in text or basic.encode() in text]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--auth", "bearer:LOADLENS_TEST_UNSET"], "is not set"),
+        (["--auth", "s3cr3t-by-mistake"], "not credentials"),
+        (["--auth", "basic:alice"], "not credentials"),
+        (["--auth", "bearer:HOME", "-H", "authorization: x"], "credentials were given twice"),
+        (["--cookies", "-r", "10"], "nobody is there to keep cookies"),
+    ],
+)
+def test_credentials_and_cookies_that_cannot_be_start_nothing(
+    service: Service, flags: list[str], message: str
+) -> None:
+    done = hit(service, *flags)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "s3cr3t" not in done.stderr

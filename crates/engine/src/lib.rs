@@ -6,6 +6,7 @@
 pub mod arrival;
 pub mod calibrate;
 pub mod clock;
+pub mod cookies;
 pub mod error;
 pub mod estimate;
 pub mod feeding;

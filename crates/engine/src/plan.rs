@@ -153,6 +153,22 @@ pub struct Stream {
     pub connection: Connection,
     /// From issue to the last byte, connecting included.
     pub timeout_ns: u64,
+    /// How long users keep the cookies that the service sets.
+    #[serde(default)]
+    pub cookies: Cookies,
+}
+
+/// How long users keep the cookies that the service sets.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Cookies {
+    /// They are ignored.
+    Off,
+    /// For one iteration: each begins as somebody new.
+    #[default]
+    Iteration,
+    /// As long as the user is there; a closed stream only.
+    Keep,
 }
 
 /// What a stream is for.
@@ -331,6 +347,9 @@ pub struct Step {
     /// In the order sent; values are templates. Host, Content-Length and Connection are the engine's.
     #[serde(default)]
     pub headers: Vec<(String, String)>,
+    /// Credentials from the environment; none: none are sent.
+    #[serde(default)]
+    pub auth: Option<Auth>,
     /// What is sent after the head.
     #[serde(default)]
     pub body: Body,
@@ -346,6 +365,25 @@ pub struct Step {
     /// Pause after this step (before the next step of the iteration).
     #[serde(default)]
     pub think: Think,
+}
+
+/// Credentials: an Authorization header whose secret is an environment variable of the engine, read when the plan is
+/// compiled and never written.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Auth {
+    /// Name and password (RFC 7617).
+    Basic {
+        /// The name; no colon.
+        user: String,
+        /// Name of the variable that holds the password.
+        password_env: String,
+    },
+    /// A token (RFC 6750).
+    Bearer {
+        /// Name of the variable that holds the token.
+        token_env: String,
+    },
 }
 
 /// What is sent after the head.

@@ -123,6 +123,8 @@ pub struct Scratch<'a> {
     pub index: u32,
     /// Steps that were left out by this event.
     pub skipped: u16,
+    /// Whether an iteration began with this event.
+    pub has_begun: bool,
 }
 
 /// How many requests may still become due, and their numbers in the stream.
@@ -273,6 +275,7 @@ impl User {
         let scenario = &scratch.program.scenarios[scenario];
         self.step = scenario.first_step;
         self.at = scenario.begins;
+        scratch.has_begun = true;
         if let Some(values) = scratch.values.as_deref_mut() {
             values.clear();
         }
@@ -360,6 +363,7 @@ mod tests {
                 feeding: None,
                 index: 0,
                 skipped: 0,
+                has_begun: false,
             };
             let action = user.step(event, now, &mut scratch);
             (action, scratch.skipped)

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use crate::error::Fault;
 use crate::http1::request::is_value_byte;
 use crate::plan::{
-    Connection, Plan, Reuse, Role, Scenario, Stream, Target, Think, Workload, SCHEMA_VERSION,
+    Connection, Cookies, Plan, Reuse, Role, Scenario, Stream, Target, Think, Workload,
+    SCHEMA_VERSION,
 };
 use crate::program;
 
@@ -147,6 +148,10 @@ fn check_stream(stream: &Stream, at: &str, faults: &mut Vec<Fault>) {
             "timeout_ns",
             format!("{} is not from 1 ns to 292 years", stream.timeout_ns),
         );
+    }
+    if stream.cookies == Cookies::Keep && matches!(stream.workload, Workload::Open { .. }) {
+        let what = "keep: each arrival of an open stream is somebody new; iteration keeps them as long as it can";
+        fault("cookies", what.to_owned());
     }
     if stream.scenarios.is_empty() {
         fault("scenarios", "none: at least one scenario".to_owned());

@@ -51,16 +51,25 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Allocations on this thread of a worker that does so many requests.
-fn allocations(origin: &Origin, requests: u64, path: &str, feeds: &serde_json::Value) -> u64 {
-    let plan = json!({
+fn allocations(
+    origin: &Origin,
+    step: &serde_json::Value,
+    more: &serde_json::Value,
+    feeds: &serde_json::Value,
+    requests: u64,
+) -> u64 {
+    let mut plan = json!({
         "schema_version": 1, "seed": 7, "feeds": feeds,
         "streams": [{
             "name": "load", "role": "load", "timeout_ns": 2_000_000_000u64,
             "target": {"host": "127.0.0.1", "port": origin.port, "authority": "origin"},
-            "scenarios": [{"name": "s", "weight": 1, "steps": [{"name": "get", "method": "GET", "path": path}]}],
+            "scenarios": [{"name": "s", "weight": 1, "steps": [step]}],
             "workload": {"kind": "closed", "users": 100, "requests": requests},
         }],
     });
+    for (key, value) in more.as_object().unwrap() {
+        plan["streams"][0][key] = value.clone();
+    }
     let plan: Plan = serde_json::from_value(plan).unwrap();
     let program = Program::compile(&plan).unwrap();
     let sets = (0..SETS)
@@ -133,9 +142,29 @@ fn allocations(origin: &Origin, requests: u64, path: &str, feeds: &serde_json::V
 #[test]
 fn ten_times_the_requests_need_not_one_allocation_more() {
     let origin = Origin::start(Config::default()).unwrap();
+    let step = json!({"name": "get", "method": "GET", "path": "/json"});
 
-    let few = allocations(&origin, 4_000, "/json", &json!([]));
-    let many = allocations(&origin, 40_000, "/json", &json!([]));
+    let few = allocations(&origin, &step, &json!({}), &json!([]), 4_000);
+    let many = allocations(&origin, &step, &json!({}), &json!([]), 40_000);
+
+    assert_eq!(few, many);
+}
+
+#[test]
+fn judging_extracting_and_keeping_cookies_need_none_either() {
+    let origin = Origin::start(Config::default()).unwrap();
+    let step = json!({"name": "get", "method": "GET", "path": "/json",
+        "checks": [
+            {"kind": "contains", "text": "{"},
+            {"kind": "regex", "pattern": r#""\w+":"#},
+            {"kind": "size", "is": {"above": 1}},
+            {"kind": "latency", "below_ns": 1},
+            {"kind": "absent", "path": "nowhere"}],
+        "extract": [{"name": "first", "from": {"kind": "regex", "pattern": r#""(\w+)":"#}}]});
+    let cookies = json!({"cookies": "keep"});
+
+    let few = allocations(&origin, &step, &cookies, &json!([]), 4_000);
+    let many = allocations(&origin, &step, &cookies, &json!([]), 40_000);
 
     assert_eq!(few, many);
 }
@@ -157,8 +186,9 @@ fn values_of_feeds_and_generators_need_no_allocation_either() {
     let target =
         "/json?a={{f.id}}&b={{f.n.x}}&c={{uuid}}&d={{timestamp iso}}&e={{int 1 9}}&g={{hex 8}}";
 
-    let few = allocations(&origin, 4_000, target, &feeds);
-    let many = allocations(&origin, 40_000, target, &feeds);
+    let step = json!({"name": "get", "method": "GET", "path": target});
+    let few = allocations(&origin, &step, &json!({}), &feeds, 4_000);
+    let many = allocations(&origin, &step, &json!({}), &feeds, 40_000);
 
     std::fs::remove_file(&path).unwrap();
     assert_eq!(few, many);

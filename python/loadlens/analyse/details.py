@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -72,7 +72,22 @@ def plan_in_words(case: CaseMeasures) -> str:
             f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
         ]
     parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
+    parts += _ceiling_words([trial.generator for trial in case.usable])
     return " · ".join(parts)
+
+
+def _ceiling_words(generators: Sequence[Json]) -> list[str]:
+    """How far the busiest trial was from what the generator could have done with this load."""
+    known = [
+        (generator["requests_per_s"] / generator["ceiling_rps"], generator["ceiling_rps"])
+        for generator in generators
+        if generator.get("requests_per_s") is not None and generator.get("ceiling_rps")
+    ]
+    if not known:
+        return []
+    share, ceiling = max(known)
+    most = numbers.with_unit(ceiling, "1/s")
+    return [f"generator at {100 * share:.0f} % of its ceiling with this load, about {most}"]
 
 
 def _load_words(plan: StreamPlan, case: Json) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from loadlens.cli import answers
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import (
     FEED_FORMATS,
+    Auth,
     Body,
     Closed,
     Connection,
+    Cookies,
     Feed,
     Open,
     Plan,
@@ -122,6 +125,22 @@ def hit(
         Path | None,
         typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are."),
     ] = None,
+    auth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND:...",
+            help="Send credentials, their secret from the environment variable NAME: basic:USER:NAME or "
+            "bearer:NAME. "
+            "Example: --auth bearer:TOKEN",
+        ),
+    ] = None,
+    cookies: Annotated[
+        bool,
+        typer.Option(
+            "--cookies",
+            help="Let each user keep the service's cookies and send them with its later requests.",
+        ),
+    ] = False,
     expect: Annotated[
         str | None,
         typer.Option(
@@ -209,6 +228,7 @@ def hit(
         method=(method or ("GET" if body_part.kind == "none" else "POST")).upper(),
         path=path,
         headers=tuple(_header(text) for text in header or ()),
+        auth=_auth(auth, header or ()),
         body=body_part,
         expect=answers.expected(expect),
         checks=answers.checks(check or ()),
@@ -224,6 +244,7 @@ def hit(
                 workload=_workload(connections, requests, rate, arrivals, overflow, think),
                 connection=_connection(connection),
                 timeout_ns=_quantity(units.duration_ns, timeout, "--timeout"),
+                cookies=_cookies(cookies, rate),
             ),
         ),
         threads=threads,
@@ -316,6 +337,40 @@ def _header(text: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
     return name.strip(), value.strip()
+
+
+def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
+    if text is None:
+        return None
+    if any(_header(header)[0].lower() == "authorization" for header in headers):
+        raise UsageError(
+            "credentials were given twice", where="--auth and -H Authorization", hint="one of the two"
+        )
+    kind, _, rest = text.partition(":")
+    user, _, name = rest.rpartition(":")
+    if kind == "bearer" and rest and ":" not in rest:
+        variable, auth = rest, Auth("bearer", token_env=rest)
+    elif kind == "basic" and user and name and ":" not in user:
+        variable, auth = name, Auth("basic", user=user, password_env=name)
+    else:
+        # The text itself may be a secret by mistake, so it is not shown.
+        raise UsageError(
+            "not credentials", where="--auth", hint="basic:USER:NAME or bearer:NAME, NAME a variable"
+        )
+    if variable not in os.environ:
+        raise UsageError(
+            "the environment variable that --auth names is not set",
+            where="--auth",
+            hint="export it where loadlens runs; its name, not its value, is given",
+        )
+    return auth
+
+
+def _cookies(keep: bool, rate: str | None) -> Cookies:
+    if keep and rate is not None:
+        message = "each request of --rate is somebody new, so nobody is there to keep cookies"
+        raise UsageError(message, where="--cookies and --rate", hint="-c N without --rate")
+    return "keep" if keep else "iteration"
 
 
 def _body(text: str | None, file: Path | None) -> Body:

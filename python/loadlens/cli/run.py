@@ -65,9 +65,11 @@ def run(
     from loadlens import store
     from loadlens.cli.report import write_report
     from loadlens.render.terminal import print_report
+    from loadlens.run import variables
     from loadlens.run.interrupts import Stopped
 
     planned = planned_study(study, quick=quick, settings=settings or [], variants=variants)
+    variables.refuse_missing(planned, str(study / STUDY_FILE if study.is_dir() else study))
     record = _record_folder(planned, out, resume=resume)
     if not quiet:
         _warn(planned)

@@ -21,6 +21,7 @@ from loadlens.define.shape import (
     Schema,
 )
 from loadlens.define.values import (
+    AUTH,
     BOUNDS,
     CONNECTION,
     DURATION,
@@ -160,6 +161,11 @@ _REQUEST_KEYS: Final = {
     "body": Key(TEXT, "a text body"),
     "file": Key(LINE, "a file sent as it is, seen from the study file"),
     "headers": Key(Named(HEADER_VALUE, "header", _HEADER_NAME, _ENGINES_HEADERS), "request headers"),
+    "auth": Key(
+        AUTH,
+        'credentials from the environment: `{bearer: "{{env TOKEN}}"}`; `none`: not the study\'s',
+        "the study's",
+    ),
     "expect": Key(Many(STATUS, or_one=True), "statuses that are as expected", "200 to 399"),
     "check": Key(CHECK, "demands on the answer"),
 }
@@ -294,6 +300,11 @@ LOAD: Final = Block(
         ),
         "connection": Key(CONNECTION, "when a connection ends", "keep"),
         "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
+        "cookies": Key(
+            choices("off", "iteration", "keep"),
+            "how long a user keeps the service's cookies; `keep`: as long as it is there (closed)",
+            "iteration",
+        ),
     },
     "Closed (`users`) or open (`rate`). It ends by `duration`, `iterations` or `requests`, the first one.",
     refused={"stages": "a rate, or a factor over rates"},

@@ -8,6 +8,7 @@ from loadlens.define.keys_load import EXPERIMENT, FEED, FRESH, NEEDS_CORES, PROB
 from loadlens.define.keys_testbed import RESET, SERVICE
 from loadlens.define.shape import DASHED, PLAIN, At, Block, Key, Label, Many, Named
 from loadlens.define.values import (
+    AUTH,
     ENTRY,
     FIXED_COUNT,
     FIXED_LINE,
@@ -197,6 +198,12 @@ STUDY: Final = Block(
         "reset": Key(RESET, "how the data are put back", "not at all"),
         "scenarios": Key(
             Named(SCENARIO, "scenario", DASHED, at_least=1), "what users do, step by step", required=True
+        ),
+        "auth": Key(
+            AUTH,
+            "credentials of every step and probe, from the environment: "
+            '`{basic: {user: alice, password: "{{env PASSWORD}}"}}`',
+            "none",
         ),
         "probes": Key(PROBES, "thin streams beside every load", "none"),
         "feeds": Key(

@@ -14,7 +14,7 @@ from loadlens.define import names
 from loadlens.define.shape import Fixed, Schema, Value
 from loadlens.model.study import METRICS
 from loadlens.model.topology import Entry, Scalar
-from loadlens.model.workload import Bounds, Connection, Think
+from loadlens.model.workload import Auth, Bounds, Connection, Think
 from loadlens.units import UnitError, shown
 
 # Shared schemas, by name; `reference.py` writes them under $defs.
@@ -200,6 +200,34 @@ def _latency(value: Any) -> int:
             )
         value = value["below"]
     return units.duration_ns(value, at_least_ns=1)
+
+
+_AUTH_EXAMPLE: Final = 'basic: {user: alice, password: "{{env PASSWORD}}"}, or bearer: "{{env TOKEN}}"\''
+_ENV: Final = re.compile(r"\s*\{\{\s*env\s+([^\s{}=]+)\s*\}\}\s*")
+
+
+def _auth(value: Any) -> Auth:
+    """Credentials whose secret is an environment variable; a literal one would be kept in every record."""
+    if value == "none":
+        return Auth("none")
+    if isinstance(value, dict) and list(value) == ["bearer"]:
+        return Auth("bearer", token_env=_env(value["bearer"], "bearer"))
+    basic = value.get("basic") if isinstance(value, dict) and len(value) == 1 else None
+    if not isinstance(basic, dict) or set(basic) != {"user", "password"}:
+        raise UnitError("neither none, nor basic with user and password, nor bearer", _AUTH_EXAMPLE)
+    user = _one_line(basic["user"])
+    if ":" in user or "{{" in user:
+        raise UnitError(f"{shown(user)} cannot be a user: no colon (RFC 7617) and no {{{{", _AUTH_EXAMPLE)
+    return Auth("basic", user=user, password_env=_env(basic["password"], "password"))
+
+
+def _env(value: Any, key: str) -> str:
+    found = _ENV.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise UnitError(
+            f"{key} is not {{{{env NAME}}}}: a secret never stands in a study file", _AUTH_EXAMPLE
+        )
+    return found[1]
 
 
 def _connection(value: Any) -> Connection:
@@ -396,6 +424,32 @@ _BOUNDS_SCHEMA: Final[Schema] = {
         },
     ]
 }
+_ENV_SCHEMA: Final[Schema] = {"type": "string", "pattern": r"^\s*\{\{\s*env\s+[^\s{}=]+\s*\}\}\s*$"}
+AUTH: Final = Value(
+    "`none`, `{basic: {user: , password: }}` or `{bearer: }`",
+    _auth,
+    {
+        "anyOf": [
+            {"const": "none"},
+            {
+                "type": "object",
+                "properties": {
+                    "basic": {
+                        "type": "object",
+                        "properties": {"user": {"type": ["string", "number"]}, "password": _ENV_SCHEMA},
+                        "required": ["user", "password"],
+                        "additionalProperties": False,
+                    },
+                    "bearer": _ENV_SCHEMA,
+                },
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+        ]
+    },
+    is_nested=True,
+)
 BOUNDS: Final = Value("number or `{above: , below: }`", _bounds, _BOUNDS_SCHEMA, is_nested=True)
 LATENCY: Final = Value(
     "duration or `{below: duration}`",

@@ -106,7 +106,7 @@ def _case(
         values.update(level.binds)
     fill = Filler(values, faults, name)
     feeds = Feeds(definition.feeds, definition.folder, fill, files)
-    steps = loads.Steps(fill, definition.folder, feeds)
+    steps = loads.Steps(fill, definition.folder, feeds, definition.auth)
     assert experiment.load is not None, "define has seen to it that there is a load"
     load = loads.load(experiment.load, fill)
     title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])
@@ -129,6 +129,7 @@ def _case(
         reset=testbed.reset(experiment.reset or definition.reset, fill),
         trials=fill.value(experiment.trials or definition.trials, TRIALS),
         held_out=cell.held_out,
+        cookies=load.cookies,
         needs_cores=fill.optional(experiment.needs_cores or definition.needs_cores),
     )
     streams: dict[str, Closed | Open] = {probe.name: probe.workload for probe in case.probes}

@@ -24,11 +24,13 @@ from loadlens.model.definition import (
 )
 from loadlens.model.study import Probe
 from loadlens.model.workload import (
+    Auth,
     Body,
     Bounds,
     Check,
     Closed,
     Connection,
+    Cookies,
     Extract,
     Group,
     Open,
@@ -54,6 +56,7 @@ class Load:
     timeout_ns: int
     warmup_ns: int | None
     duration_ns: int | None
+    cookies: Cookies = "iteration"
 
 
 class Steps:
@@ -63,12 +66,14 @@ class Steps:
         fill: Fills the names of one case.
         folder: What body files are seen from.
         feeds: The feeds that templates may use, and what checks templates.
+        auth: Credentials of the steps that have none of their own.
     """
 
-    def __init__(self, fill: Filler, folder: str, feeds: Feeds) -> None:
+    def __init__(self, fill: Filler, folder: str, feeds: Feeds, auth: Later[Auth] | None = None) -> None:
         self._fill = fill
         self._folder = Path(folder)
         self._feeds = feeds
+        self._auth = fill.optional(auth)
         self._stream = LOAD  # whose steps are being made
 
     def scenario(self, name: str, weight: float, items: Sequence[StepPart | GroupPart]) -> Scenario:
@@ -110,12 +115,27 @@ class Steps:
                 (name, self._template(value, known, "", in_header=True))
                 for name, value in part.headers.items()
             ),
+            auth=self._auth_of(part),
             body=self._body(part, known),
             expect=tuple(fill.value(status, 200) for status in part.expect),
             checks=self._checks(part.check) if part.check is not None else (),
             extract=tuple(self._extract(name, source) for name, source in part.extract.items()),
             think=fill.value(part.think, Think()),
         )
+
+    def _auth_of(self, part: StepPart) -> Auth | None:
+        """The step's own credentials, or the study's; a header of the step wins over the study's."""
+        has_header = any(name.lower() == "authorization" for name in part.headers)
+        if part.auth is None:
+            return None if has_header else self._auth
+        own = self._fill.value(part.auth, Auth("none"))
+        if own.kind == "none":
+            return None
+        if has_header:
+            self._fill.fault(
+                "auth and an Authorization header in one step", part.auth.place, "keep one of them"
+            )
+        return own
 
     def _template(self, later: Later[str], known: list[str], default: str, *, in_header: bool = False) -> str:
         text = self._fill.value(later, default)
@@ -270,6 +290,10 @@ def load(part: LoadPart, fill: Filler) -> Load:
             overflow=fill.value(part.overflow, "queue"),
             requests=requests,
         )
+    cookies = fill.value(part.cookies, "iteration")
+    if part.cookies is not None and cookies == "keep" and isinstance(workload, Open):
+        message = "each arrival of an open load is somebody new, so nobody is there to keep cookies"
+        fill.fault(message, part.cookies.place, "iteration keeps them as long as an arrival lasts")
     # A load that ends by a number is a fixed amount of work: nothing of it is set aside unless asked for.
     ends_by_number = requests is not None or part.iterations is not None
     warmup_ns = fill.value(part.warmup, None) if part.warmup is not None or not ends_by_number else 0
@@ -279,6 +303,7 @@ def load(part: LoadPart, fill: Filler) -> Load:
         timeout_ns=fill.value(part.timeout, _TIMEOUT_NS),
         warmup_ns=warmup_ns,
         duration_ns=duration_ns,
+        cookies=cookies,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.topology import Entry, Scalar, Use
-from loadlens.model.workload import Bounds, Connection, Think
+from loadlens.model.workload import Auth, Bounds, Connection, Cookies, Think
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -226,6 +226,7 @@ class StepPart:
     body: Later[str] | None = None
     file: Later[str] | None = None
     headers: Mapping[str, Later[str]] = field(default_factory=dict)
+    auth: Later[Auth] | None = None
     expect: tuple[Later[int], ...] = ()
     check: CheckPart | None = None
     extract: Mapping[str, ExtractPart] = field(default_factory=dict)
@@ -308,6 +309,7 @@ class LoadPart:
     arrivals: Later[Literal["constant", "poisson"]] | None = None
     max_in_flight: Later[int] | None = None
     overflow: Later[Literal["queue", "drop"]] | None = None
+    cookies: Later[Cookies] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +429,7 @@ class Definition:
     trials: Later[int] | None = None
     order: OrderPart | None = None
     needs_cores: Later[int] | None = None
+    auth: Later[Auth] | None = None
     objectives: tuple[ObjectivePart, ...] = ()
     published: PublishedPart | None = None
     claims: tuple[ClaimPart, ...] = ()

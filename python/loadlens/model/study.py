@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loadlens.model.topology import Entry, Reset, Scalar, Service
-from loadlens.model.workload import Closed, Connection, Feed, Open, Scenario
+from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
 
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
@@ -80,6 +80,7 @@ class Case:
     held_out: bool = False
     needs_cores: int | None = None  # on a machine with fewer it is shown, not judged
     feeds: tuple[Feed, ...] = ()  # those that its requests use
+    cookies: Cookies = "iteration"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Any, Final, Literal
 
 PLAN_SCHEMA_VERSION = 1
 
+Cookies = Literal["off", "iteration", "keep"]  # how long users keep the cookies that the service sets
+
 
 @dataclass(frozen=True, slots=True)
 class Think:
@@ -90,6 +92,16 @@ class Extract:
 
 
 @dataclass(frozen=True, slots=True)
+class Auth:
+    """Credentials: the secret is an environment variable that the engine reads and nobody writes."""
+
+    kind: Literal["none", "basic", "bearer"]
+    user: str | None = None  # basic
+    password_env: str | None = None  # basic: name of the variable
+    token_env: str | None = None  # bearer: name of the variable
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One request of a scenario."""
 
@@ -97,6 +109,7 @@ class Step:
     method: str
     path: str
     headers: tuple[tuple[str, str], ...] = ()
+    auth: Auth | None = None
     body: Body = Body()
     expect: tuple[int, ...] = ()  # empty: any status from 200 to 399
     checks: tuple[Check, ...] = ()
@@ -199,6 +212,7 @@ class Stream:
     workload: Closed | Open
     connection: Connection = Connection()
     timeout_ns: int = 30_000_000_000
+    cookies: Cookies = "iteration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +310,7 @@ def _stream_as_dict(stream: Stream) -> dict[str, Any]:
         "workload": workload,
         "connection": {"reuse": reuse} | ({} if connection.pool is None else {"pool": connection.pool}),
         "timeout_ns": stream.timeout_ns,
-    }
+    } | ({} if stream.cookies == "iteration" else {"cookies": stream.cookies})
 
 
 def _step_as_dict(step: Step) -> dict[str, Any]:
@@ -313,7 +327,7 @@ def _step_as_dict(step: Step) -> dict[str, Any]:
         "checks": [_check_as_dict(check) for check in step.checks],
         "extract": [{"name": e.name, "from": _set_values(e.source)} for e in step.extract],
         "think": _set_values(step.think),
-    }
+    } | ({} if step.auth is None or step.auth.kind == "none" else {"auth": _set_values(step.auth)})
 
 
 def _check_as_dict(check: Check) -> dict[str, Any]:

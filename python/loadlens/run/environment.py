@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
     Args:
         study_folder: Its version control state is recorded too.
     """
-    from loadlens import __version__, engine
+    from loadlens import __version__, calibration, engine
 
+    made = calibration.of_this_machine()
     return {
         "machine": machine.facts(),
         "limits": machine.limits(),
@@ -32,6 +34,7 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
             "python_implementation": platform.python_implementation(),
             "libc": " ".join(platform.libc_ver()).strip() or None,
         },
+        "calibration": None if made is None else asdict(made),
         "study_folder": None if study_folder is None else _versioned(study_folder),
         "command": [Path(sys.argv[0]).name, *map(store.argument_without_secrets, sys.argv[1:])],
     }

@@ -108,6 +108,7 @@ def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
         workload=stream.workload,
         connection=stream.connection,
         timeout_ns=stream.timeout_ns,
+        cookies=stream.cookies,
         warmup_ns=plan.warmup_ns,
         duration_ns=plan.duration_ns,
         probes=(),

@@ -35,6 +35,7 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
         workload=case.workload,
         connection=case.connection,
         timeout_ns=case.timeout_ns,
+        cookies=case.cookies,
     )
     probes = tuple(
         Stream(

@@ -137,3 +137,40 @@ def test_failed_and_unexpected_are_told_apart() -> None:
     assert isinstance(failed, Estimate)
     assert unexpected.point > 0.3
     assert failed.point == 0.0
+
+
+def with_histograms(*more: tuple[str, str, str, float]) -> TrialMeasures:
+    """A measured trial with ten values each of (step, class, kind, seconds) besides its own."""
+    trial = one_trial()
+
+    class Longer(Trial):
+        def intervals(self) -> list[Histogram]:
+            last = self.seconds - 0.25
+            own = [h for h in super().intervals() if h.kind not in ("first_byte", "last_byte")]
+            return own + [
+                Histogram(last, 0.25, "load", step, klass, kind, *hdr(np.full(10, seconds)))
+                for step, klass, kind, seconds in more
+            ]
+
+    return measure(Longer(**{name: getattr(trial, name) for name in Trial.__dataclass_fields__}))
+
+
+def test_first_and_last_bytes_are_those_of_their_step() -> None:
+    step = one_trial().names.step
+
+    found = with_histograms((step, "ok", "first_byte", 0.020), (step, "ok", "last_byte", 0.003))
+
+    assert found.load is not None
+    phases = found.load.steps[0].phases
+    assert (phases["first_byte"].observed, phases["last_byte"].observed) == (10, 10)
+    assert phases["first_byte"].upper.max() == pytest.approx(0.020, rel=0.001)
+    assert found.load.phases["last_byte"].upper.max() == pytest.approx(0.003, rel=0.001)
+
+
+def test_an_old_record_has_the_first_byte_of_its_stream_only() -> None:
+    found = with_histograms(("", "", "first_byte", 0.020))
+
+    assert found.load is not None
+    assert found.load.steps[0].phases["first_byte"].observed == 0
+    assert found.load.phases["first_byte"].observed == 10
+    assert found.load.phases["last_byte"].observed == 0

@@ -341,3 +341,17 @@ pub fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     }
     None
 }
+
+/// Hands on the value of every header of this name in a whole head, as [`header`] finds the first.
+pub fn each_header<'a>(head: &'a [u8], name: &[u8], mut take: impl FnMut(&'a [u8])) {
+    let Some(end) = memchr::memchr(b'\n', head) else {
+        return;
+    };
+    let mut at = end + 1;
+    while let Ok(Some(field)) = field(&head[at..]) {
+        if field.name.eq_ignore_ascii_case(name) {
+            take(field.value.trim_ascii());
+        }
+        at += field.len;
+    }
+}

@@ -15,7 +15,7 @@
 
 pub use super::body::{BodyDecoder, Decoded, Truncated};
 use super::general;
-pub use super::general::header;
+pub use super::general::{each_header, header};
 use crate::error::Outcome;
 
 /// The longest head that is read, in bytes.

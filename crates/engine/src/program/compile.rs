@@ -15,7 +15,9 @@ use crate::error::Fault;
 use crate::http1::request::{
     is_target_byte, is_token, is_value_byte, percent_is_whole, push_component, OWN_HEADERS,
 };
-use crate::plan::{Body, Bounds, Check, Plan, Reuse, Scenario, Source, Step, Stream};
+use crate::plan::{
+    Auth, Body, Bounds, Check, Cookies, Plan, Reuse, Scenario, Source, Step, Stream,
+};
 use crate::validate;
 
 /// The largest body file.
@@ -102,9 +104,14 @@ fn stream_program(
         }
     }
     let (mut tallies, mut tools) = (0, 0);
+    let cookies = cookies(stream);
     for step in &mut steps {
         let step: &mut StepProgram = step;
         step.checks.number(&mut tallies, &mut tools);
+        if cookies != Cookies::Off {
+            step.need = step.need.max(Need::Head);
+            step.request.render_always();
+        }
     }
     let weights: Vec<f64> = stream
         .scenarios
@@ -117,7 +124,19 @@ fn stream_program(
         slots,
         feeds: Vec::new(),
         flow,
+        cookies,
         mix: Mix::new(&weights),
+    }
+}
+
+/// Cookies of an iteration are for its later requests: where there are none, nothing needs to be kept.
+fn cookies(stream: &Stream) -> Cookies {
+    let goes_on = |scenario: &Scenario| {
+        scenario.steps.len() > 1 || scenario.groups.iter().any(|group| group.repeat > 1)
+    };
+    match stream.cookies {
+        Cookies::Iteration if !stream.scenarios.iter().any(goes_on) => Cookies::Off,
+        cookies => cookies,
     }
 }
 
@@ -148,6 +167,10 @@ impl Compiler<'_, '_> {
             steps.push(StepProgram {
                 name: step.name.clone(),
                 need: checks.need(),
+                has_own_cookie: step
+                    .headers
+                    .iter()
+                    .any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
                 request_is_head: step.method == "HEAD",
                 think: step.think,
                 request,
@@ -185,6 +208,13 @@ impl Compiler<'_, '_> {
             line("Connection: close\r\n".to_owned());
         }
         head.extend(self.headers(step));
+        if let Some(auth) = &step.auth {
+            if given("authorization") {
+                let what = "the step has an Authorization header too: keep one of them";
+                self.fault(".auth", what.to_owned());
+            }
+            head.push(Segment::Bytes(self.authorization(auth)));
+        }
         let body = self.body(&step.body);
         // RFC 9110 8.6: also without a body where the method expects one.
         let length = !matches!(step.body, Body::None)
@@ -248,6 +278,38 @@ impl Compiler<'_, '_> {
             segments.push(Segment::Bytes(b"\r\n".to_vec()));
         }
         segments
+    }
+
+    /// The header line of credentials. A fault names the variable, never what it holds.
+    fn authorization(&mut self, auth: &Auth) -> Vec<u8> {
+        use base64::Engine;
+        let (scheme, credentials) = match auth {
+            Auth::Basic { user, password_env } => {
+                if user.contains(':') || user.chars().any(char::is_control) {
+                    let user = user.escape_debug();
+                    let what = format!("user `{user}`: no colon and no control byte (RFC 7617 2)");
+                    self.fault(".auth.user", what);
+                }
+                let password = self.environment(".auth.password_env", password_env);
+                let password = password.unwrap_or_default();
+                if password.chars().any(char::is_control) {
+                    let what = format!("environment variable {password_env} has a control byte, which no password may have");
+                    self.fault(".auth.password_env", what);
+                }
+                let pair = format!("{user}:{password}");
+                let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+                ("Basic", encoded)
+            }
+            Auth::Bearer { token_env } => {
+                let token = self.environment(".auth.token_env", token_env);
+                if token.as_deref().is_some_and(|token| !is_token68(token)) {
+                    let what = format!("environment variable {token_env} is no token: letters, digits, -._~+/ and = at the end (RFC 6750 2.1)");
+                    self.fault(".auth.token_env", what);
+                }
+                ("Bearer", token.unwrap_or_default())
+            }
+        };
+        format!("Authorization: {scheme} {credentials}\r\n").into_bytes()
     }
 
     fn body(&mut self, body: &Body) -> Vec<Segment> {
@@ -555,6 +617,13 @@ impl Compiler<'_, '_> {
             self.names.len() - 1
         }) as u16
     }
+}
+
+/// RFC 9110 11.2.
+fn is_token68(text: &str) -> bool {
+    let content = text.trim_end_matches('=');
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    !content.is_empty() && content.bytes().all(is_one)
 }
 
 fn demand(check: &Check) -> Result<Demand, String> {

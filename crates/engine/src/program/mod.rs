@@ -29,7 +29,7 @@ pub use template::{check_template, columns_of};
 pub use values::{Values, MAX_VALUE_BYTES};
 
 use crate::error::Fault;
-use crate::plan::{Plan, Think};
+use crate::plan::{Cookies, Plan, Think};
 use crate::random::Random;
 
 /// All streams of a plan, compiled.
@@ -60,6 +60,8 @@ pub struct StreamProgram {
     /// The feeds that its templates use.
     pub feeds: Vec<FeedProgram>,
     flow: flow::Flow,
+    /// How long users keep cookies; off where none could ever be sent.
+    pub cookies: Cookies,
     mix: Mix,
 }
 
@@ -110,6 +112,8 @@ pub struct StepProgram {
     pub request_is_head: bool,
     /// Pause after this step.
     pub think: Think,
+    /// Whether the plan gives it a Cookie header: then those of its user are not sent.
+    pub has_own_cookie: bool,
     request: render::Request,
     checks: check::Checks,
 }

@@ -192,6 +192,13 @@ impl Request {
         }
     }
 
+    /// Gives up sending the same bytes as they are: something is added to each request.
+    pub fn render_always(&mut self) {
+        if let Request::Static(bytes) = self {
+            *self = Request::Pieces(vec![Segment::Bytes(std::mem::take(bytes))]);
+        }
+    }
+
     #[inline]
     pub fn static_bytes(&self) -> Option<&[u8]> {
         match self {

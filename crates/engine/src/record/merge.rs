@@ -446,6 +446,9 @@ impl Aligner {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn interval(thread: usize, start: u64, end: u64) -> IntervalSum {
@@ -509,6 +512,57 @@ mod tests {
         assert_eq!(counts, [(0, 3), (1, 1), (5, 6), (9, 1)]);
         assert_eq!(quantile(&counts, 0.5), Some(5)); // ranks: 3 at 0, 1 at 1, 6 at 5, 1 at 9
         assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    fn counts_of(values: &[u64]) -> Counts {
+        let mut pool = PagePool::new(64);
+        let mut histogram = Histogram::default();
+        values
+            .iter()
+            .for_each(|value| histogram.record(*value, &mut pool));
+        assert_eq!(pool.lost, 0);
+        let mut counts = Counts::new();
+        collect(&histogram, &pool, &mut counts);
+        counts
+    }
+
+    fn sum(parts: &[&Counts]) -> Counts {
+        let mut all = Counts::new();
+        parts.iter().for_each(|part| add_counts(&mut all, part));
+        all
+    }
+
+    // M5 of what is promised: merging loses nothing, in whatever order, and a value is known to a thousandth.
+    proptest! {
+        #[test]
+        fn merged_histograms_are_those_of_all_values_in_any_order(
+            a in vec(0..1u64 << 45, 0..60),
+            b in vec(0..1u64 << 20, 0..60),
+            c in vec(0..5_000u64, 0..60),
+        ) {
+            let parts = [counts_of(&a), counts_of(&b), counts_of(&c)];
+            let [x, y, z] = &parts;
+            let all: Vec<u64> = a.iter().chain(&b).chain(&c).copied().collect();
+
+            let together = counts_of(&all);
+
+            prop_assert_eq!(&sum(&[x, y, z]), &together);
+            prop_assert_eq!(&sum(&[z, &sum(&[y, x])]), &together);
+            prop_assert_eq!(&sum(&[&sum(&[z, x]), y]), &together);
+        }
+
+        #[test]
+        fn a_quantile_is_never_below_that_of_the_sorted_values_and_at_most_a_thousandth_above(
+            mut values in vec(0..1u64 << 45, 1..200),
+            p in 0.001..1.0f64,
+        ) {
+            let seen = quantile(&counts_of(&values), p).unwrap();
+
+            values.sort_unstable();
+            let rank = ((p * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let truth = values[rank - 1];
+            prop_assert!(truth <= seen && (seen - truth) as f64 <= truth as f64 / 1_000.0);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::plan::Overflow;
+use crate::plan::{Cookies, Overflow};
 use crate::program::Judgement;
 use crate::record::recorder::Ended;
 use crate::record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
@@ -84,10 +84,14 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             feeding: lane.feeding.as_deref_mut(),
             index: who.user,
             skipped: 0,
+            has_begun: false,
         };
         let user = &mut lane.users[who.user as usize];
         let step_before = user.step;
         let action = user.step(event, now, &mut scratch);
+        if scratch.has_begun && lane.program.cookies == Cookies::Iteration {
+            lane.jars[who.user as usize].clear();
+        }
         if scratch.skipped > 0 {
             self.recorder
                 .skipped(lane.stream, step_before, scratch.skipped);

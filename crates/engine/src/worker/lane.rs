@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use crate::arrival::{Part, Schedule};
+use crate::cookies::{Jar, Site};
 use crate::feeding::Feeding;
 use crate::http1::known::KnownHead;
-use crate::plan::{self, Overflow, Reuse, Role, Workload};
+use crate::plan::{self, Cookies, Overflow, Reuse, Role, Workload};
 use crate::program::{Judging, StreamProgram, Values};
 use crate::random::Random;
 use crate::user::{Quota, User, NONE};
@@ -103,6 +104,10 @@ pub struct Lane<'p> {
     pub known: Vec<KnownHead>,
     /// What users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
+    /// Cookies of each user; empty when the stream keeps none.
+    pub jars: Vec<Jar>,
+    /// Whose cookies they are.
+    pub site: Site,
     /// What its checks said so far, and what they are judged with.
     pub judging: Judging,
     /// Which records of its feeds users have; none: the stream uses no feed.
@@ -268,6 +273,11 @@ impl<'p> Lane<'p> {
                 .map(|step| KnownHead::new(step.request_is_head))
                 .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
+            jars: match program.cookies {
+                Cookies::Off => Vec::new(),
+                _ => vec![Jar::default(); users.len()],
+            },
+            site: Site::new(&stream.target.authority, false),
             judging: Judging::new(program),
             feeding: Feeding::new(program, users.len(), part, |feed| {
                 Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])
@@ -359,6 +369,9 @@ impl<'p> Lane<'p> {
                 }
                 if let Some(feeding) = &mut self.feeding {
                     feeding.add_user();
+                }
+                if self.program.cookies != Cookies::Off {
+                    self.jars.push(Jar::default());
                 }
                 place
             }

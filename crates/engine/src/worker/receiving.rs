@@ -176,6 +176,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             Place::Input { head, body, end } => (&self.buffer[head..body], &self.buffer[body..end]),
             Place::Store { buffer, head_len } => self.store.bytes(buffer).split_at(head_len),
         };
+        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
+            jar.take(head_bytes, &lane.site, self.settings.t0_unix_ns + now);
+        }
         let mut nothing = Default::default();
         let values = lane
             .values

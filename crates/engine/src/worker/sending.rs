@@ -258,6 +258,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             self.go_on(who, end, now);
             return;
         }
+        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
+            let unix_ns = self.settings.t0_unix_ns + now;
+            jar.put(&mut self.rendered, !step.has_own_cookie, unix_ns);
+        }
         let connection = self.connections.get_mut(index);
         let Some(handle) = connection.handle else {
             return;

@@ -221,6 +221,14 @@ impl<'a> Stream<'a> {
         );
         let judged = count("ok") + count("unexpected_status") + count("check_failed");
         assert_eq!(count("answered"), judged, "{text}");
+        for step in self.0["steps"].as_array().expect("steps") {
+            let answered = &step["requests"]["answered"];
+            for check in step["checks"].as_array().expect("checks") {
+                let of = |key: &str| check[key].as_u64().expect("count");
+                let said = of("passed") + of("failed") + of("not_judged");
+                assert_eq!(answered, said, "{check}");
+            }
+        }
         let failed: u64 = self.0["errors"]
             .as_object()
             .expect("errors")

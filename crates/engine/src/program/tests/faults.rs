@@ -254,3 +254,100 @@ fn checks_that_cannot_be_are_refused_where_they_stand() {
         );
     }
 }
+
+#[test]
+fn credentials_come_from_the_environment_and_are_never_told() {
+    // SAFETY of the test: names of its own, no other test reads or writes them.
+    unsafe {
+        std::env::set_var("LOADLENS_TEST_PASSWORD", "open sesame");
+        std::env::set_var("LOADLENS_TEST_BEARER", "mF_9.B5f-4.1JqM");
+        std::env::set_var("LOADLENS_TEST_NO_BEARER", "a s3cr3t b");
+    }
+    let step = |auth: serde_json::Value| json!([{"name": "a", "method": "GET", "path": "/", "auth": auth}]);
+    let basic =
+        |user: &str, name: &str| step(json!({"kind": "basic", "user": user, "password_env": name}));
+    let bearer = |name: &str| step(json!({"kind": "bearer", "token_env": name}));
+    let sent = |steps| {
+        let stream = compiled(steps);
+        assert!(!format!("{stream:?}").contains("sesame"), "{stream:?}");
+        String::from_utf8(stream.steps[0].static_bytes().unwrap().to_vec()).unwrap()
+    };
+
+    // RFC 7617 2 with its example, RFC 6750 2.1 with its example.
+    let request = sent(basic("Aladdin", "LOADLENS_TEST_PASSWORD"));
+    assert!(
+        request.contains("\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"),
+        "{request}"
+    );
+    let request = sent(bearer("LOADLENS_TEST_BEARER"));
+    assert!(
+        request.contains("\r\nAuthorization: Bearer mF_9.B5f-4.1JqM\r\n"),
+        "{request}"
+    );
+
+    for (steps, part) in [
+        (
+            basic("a:b", "LOADLENS_TEST_PASSWORD"),
+            ".auth.user: user `a:b`",
+        ),
+        (
+            basic("a", "LOADLENS_TEST_UNSET"),
+            "variable LOADLENS_TEST_UNSET is not set",
+        ),
+        (
+            bearer("LOADLENS_TEST_UNSET"),
+            "variable LOADLENS_TEST_UNSET is not set",
+        ),
+        (
+            bearer("LOADLENS_TEST_NO_BEARER"),
+            "LOADLENS_TEST_NO_BEARER is no token",
+        ),
+    ] {
+        let fault = fault(steps);
+        assert!(fault.contains(part) && !fault.contains("s3cr3t"), "{fault}");
+    }
+    let mut twice = bearer("LOADLENS_TEST_BEARER");
+    twice[0]["headers"] = json!([["authorization", "x"]]);
+    assert!(fault(twice).contains("keep one of them"));
+    assert!(plan(bearer("LOADLENS_TEST_UNSET")).validate().is_empty()); // reads no environment
+}
+
+#[test]
+fn cookies_are_kept_only_where_they_can_be_sent() {
+    let of = |cookies: &str, steps: serde_json::Value, groups: serde_json::Value| {
+        let mut plan = plan(steps);
+        plan.streams[0].cookies = serde_json::from_value(json!(cookies)).unwrap();
+        plan.streams[0].scenarios[0].groups = serde_json::from_value(groups).unwrap();
+        let stream = Program::compile(&plan).unwrap().streams.remove(0);
+        (
+            stream.cookies,
+            stream.steps[0].need,
+            stream.steps[0].is_static(),
+        )
+    };
+    let one = || json!([{"name": "a", "method": "GET", "path": "/"}]);
+    let two = || json!([{"name": "a", "method": "GET", "path": "/"}, {"name": "b", "method": "GET", "path": "/"}]);
+    let twice = json!([{"first": 0, "steps": 1, "repeat": 2}]);
+    let off = (Cookies::Off, Need::Nothing, true);
+
+    assert_eq!(of("iteration", one(), json!([])), off); // nobody could ever see one again
+    assert_eq!(of("off", two(), json!([])), off);
+    for (cookies, steps, groups) in [
+        ("iteration", two(), json!([])),
+        ("iteration", one(), twice),
+        ("keep", one(), json!([])),
+    ] {
+        let (_, need, is_static) = of(cookies, steps, groups);
+        assert_eq!((need, is_static), (Need::Head, false), "{cookies}");
+    }
+
+    let mut open = plan(one());
+    open.streams[0].cookies = Cookies::Keep;
+    open.streams[0].workload = serde_json::from_value(
+        json!({"kind": "open", "rate_per_s": 1.0, "arrivals": "constant",
+        "max_in_flight": 1, "overflow": "queue"}),
+    )
+    .unwrap();
+    let faults = open.validate();
+    assert_eq!(faults[0].where_, "streams[0].cookies");
+}
