@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.errors import EngineError, PlanError
-from loadlens.model.workload import Plan
+from loadlens.model.profile import ReplayText
+from loadlens.model.workload import Plan, Replay
 
 try:
     from loadlens import _engine
@@ -143,6 +144,27 @@ def timer_precision(sleeps: int) -> tuple[int, int, int, int]:
 def serve_nothing(cores: Sequence[int]) -> None:
     """Serve a loopback port, a thread on each of `cores`, until standard input ends; prints the port."""
     _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))
+
+
+def read_due_times(path: str, text: ReplayText) -> Replay | tuple[str, ...]:
+    """What a file of due times holds, or what is wrong with it, each with file and line."""
+    try:
+        arrivals, last_ns, peak, digest = _engine.read_due_times(
+            path, text.column, text.speed, text.from_first
+        )
+    except ValueError as fault:
+        faults: list[str] = json.loads(str(fault))
+        return tuple(faults)
+    return Replay(
+        path=str(Path(path).resolve()),
+        digest=digest,
+        arrivals=arrivals,
+        last_ns=last_ns,
+        peak_per_s=peak,
+        column=text.column,
+        speed=text.speed,
+        from_first=text.from_first,
+    )
 
 
 def read_intervals(path: Path) -> list[tuple[float, float, str, bytes, bytes]]:

@@ -181,7 +181,8 @@ def _start_is_measured(study: Study, cores: int) -> Iterator[DesignFault]:
 def _connections_called_users(study: Study, cores: int) -> Iterator[DesignFault]:
     """Users who never think are connections that ask as fast as they are answered."""
     for experiment, cases in _experiments(study).items():
-        many = [c.workload.users for c in cases if isinstance(c.workload, Closed) and _pause_s(c) == 0]
+        closed = [(case, case.workload) for case in cases if isinstance(case.workload, Closed)]
+        many = [load.users for case, load in closed if load.pace is None and _pause_s(case) == 0]
         if max(many, default=0) > 1:
             message = (
                 f"{max(many)} users without think time: each asks as fast as it is answered, so a slower "
@@ -202,6 +203,27 @@ def _no_idle_baseline(study: Study, cores: int) -> Iterator[DesignFault]:
                 f"users from {users[0]} to {users[-1]}: nobody is ever alone, so the idle answer is not known"
             )
             yield DesignFault("load.no-baseline", experiment, message, "add level 1")
+
+
+def _changes_while_measured(study: Study, cores: int) -> Iterator[DesignFault]:
+    """A load that changes has no one figure, and curves are made of levels."""
+    for experiment, cases in _experiments(study).items():
+        shaped = [case for case in cases if case.workload.is_shaped and not _is_level(case)]
+        if shaped:
+            message = (
+                f"{len(shaped)} of {len(cases)} cases change their load while they are measured: their "
+                "figures are of all levels together, and no finding about capacity rests on them"
+            )
+            advice = "a warm-up that covers the change, or a factor over levels"
+            yield DesignFault("load.changes", experiment, message, advice, is_note=True)
+
+
+def _is_level(case: Case) -> bool:
+    """Whether the load stays at one level while it is measured."""
+    levels = case.workload.profile
+    if levels is None or case.duration_ns is None or case.warmup_ns is None:
+        return not case.workload.is_shaped
+    return levels.is_level(case.warmup_ns, case.warmup_ns + case.duration_ns)
 
 
 def _never_saturated(study: Study, cores: int) -> Iterator[DesignFault]:
@@ -242,7 +264,7 @@ def _no_probes(study: Study, cores: int) -> Iterator[DesignFault]:
     for experiment, cases in _experiments(study).items():
         is_ladder = (
             len(_users(cases)) > 1
-            or len({c.workload.rate_per_s for c in cases if isinstance(c.workload, Open)}) > 1
+            or len({c.workload.peak_per_s for c in cases if isinstance(c.workload, Open)}) > 1
         )
         if is_ladder and not any(case.probes for case in cases):
             message = "a ladder of loads without a probe: whether others wait, and for what, is not seen"
@@ -265,8 +287,8 @@ def _heavy_probe(study: Study, cores: int) -> Iterator[DesignFault]:
     """A probe that is a load of its own."""
     for experiment, cases in _experiments(study).items():
         for case in cases:
-            heavy = sum(probe.workload.rate_per_s for probe in case.probes)
-            main = case.workload.rate_per_s if isinstance(case.workload, Open) else math.inf
+            heavy = sum(probe.workload.peak_per_s for probe in case.probes)
+            main = _mean_per_s(case)
             if heavy > 0.2 * main:
                 message = f"probes send {heavy:g}/s beside a load of {main:g}/s: they are part of the load"
                 yield DesignFault("probes.heavy", experiment, message, "rate: a tenth of the load's or less")
@@ -334,6 +356,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _start_is_measured,
     _connections_called_users,
     _no_idle_baseline,
+    _changes_while_measured,
     _never_saturated,
     _at_a_boundary,
     _no_probes,
@@ -356,8 +379,9 @@ def _experiments(study: Study) -> Mapping[str, tuple[Case, ...]]:
 
 
 def _users(cases: tuple[Case, ...]) -> list[int]:
-    """The numbers of users among the measured cases, rising; empty for open loads."""
-    return sorted({case.workload.users for case in cases if isinstance(case.workload, Closed)})
+    """The numbers of users among the cases, rising; empty for open loads, and none of a changing one."""
+    closed = [case.workload for case in cases if isinstance(case.workload, Closed)]
+    return sorted({load.users for load in closed if load.profile is None})
 
 
 def _is_timed(case: Case) -> bool:
@@ -379,6 +403,16 @@ def _steps(case: Case) -> float:
     return sum(scenario.weight / weight * scenario.requests for scenario in case.scenarios)
 
 
+def _mean_per_s(case: Case) -> float:
+    """Iterations a second of an open load, the mean of its measured part; infinite if not known."""
+    workload, start_s = case.workload, (case.warmup_ns or 0) / 1e9
+    if not isinstance(workload, Open) or case.duration_ns is None:
+        return workload.rate_per_s or math.inf if isinstance(workload, Open) else math.inf
+    seconds = case.duration_ns / 1e9
+    due = workload.due_between(start_s, start_s + seconds)
+    return math.inf if due is None else due / seconds
+
+
 def _most_requests(case: Case) -> float:
     """An upper bound on the requests of one trial; infinite when nothing bounds them."""
     workload, bounds = case.workload, [math.inf]
@@ -386,12 +420,18 @@ def _most_requests(case: Case) -> float:
     if workload.requests is not None:
         bounds.append(workload.requests)
     if isinstance(workload, Open):
-        bounds.append(workload.rate_per_s * _steps(case) * seconds)
+        warmup_s = (case.warmup_ns or 0) / 1e9
+        due = workload.due_between(warmup_s, warmup_s + seconds) if seconds < math.inf else None
+        if due is None and workload.replay is not None:
+            due = float(workload.replay.arrivals)
+        bounds.append(math.inf if due is None else due * _steps(case))
     else:
         if workload.iterations is not None:
             bounds.append(workload.users * workload.iterations * _steps(case))
         if (pause_s := _pause_s(case)) > 0:
             bounds.append(workload.users * _steps(case) * (seconds / pause_s + 1))
+        if workload.pace is not None:
+            bounds.append(workload.users * _steps(case) * (seconds / workload.pace.mean_s + 1))
     return min(bounds)
 
 

@@ -244,11 +244,6 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "entry",
         ),
         (
-            changed("users: $users, duration", "stages: [], users: $users, duration"),
-            "stages is not supported yet",
-            "experiments.ladder.load.stages",
-        ),
-        (
             changed("[{get: /}]", "[{get: /, check: {latency: {above: 1s}}}]"),
             "a latency is checked from above",
             "scenarios.look[0].check.latency",
@@ -288,6 +283,27 @@ def test_later_parts_of_the_format_are_never_ignored(
             "a load is closed (users) or open (rate), not both",
         ),
         (changed(", duration: 20s", ""), 13, "a load needs an end"),
+        (changed(", duration: 20s", ", bursts: [1s:5, 1s]"), 13, "a load needs an end"),
+        (
+            changed("duration: 20s", "stages: [9s:1], ramp: 1s"),
+            13,
+            "several shapes of one load: stages, ramp",
+        ),
+        (changed("duration: 20s", "stages: [9:1:1]"), 13, "'1:1' is not a rate"),
+        (changed("duration: 20s", "stages: [9s]"), 13, "'9s' is no duration:level"),
+        (changed("duration: 20s", "steps: [0s:5]"), 13, "steps last longer than 0 s"),
+        (changed("duration: 20s", "bursts: [1s:5]"), 13, "bursts have something between them"),
+        (changed("duration: 20s", "duration: 20s, pace: 0.9ms"), 13, "a pace is 1 ms or more, got '0.9ms'"),
+        (
+            changed("duration: 20s", "duration: 20s, pace: 1s, think: 1s"),
+            13,
+            "a think time and a pace: each says when the next iteration begins",
+        ),
+        (
+            changed("users: $users, duration: 20s", "replay: [a.txt, sped=2]"),
+            13,
+            "'sped=2' says nothing about a replay",
+        ),
         (
             changed("users: $users, ", "overflow: drop, users: $users, "),
             13,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loadlens import define, design, lint
+from loadlens import define, design, engine, lint
 from loadlens.define import yaml as study_yaml
 from loadlens.define.keys_study import STUDY
 from loadlens.errors import DefinitionErrors
@@ -33,7 +33,7 @@ def definition_or_faults(home: Path, raw: bytes) -> None:
     try:
         definition = define.read(home)
         for quick in (False, True):
-            study = design.plan(definition, quick=quick)
+            study = design.plan(definition, quick=quick, read_due_times=engine.read_due_times)
             assert len(design.order(study)) == sum(case.trials for case in study.cases)
             assert design.estimated_seconds(study) > 0
             lint.faults(study, cores=2)

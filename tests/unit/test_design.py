@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design
+from loadlens import define, design, engine
 from loadlens.errors import DefinitionErrors, UsageError
+from loadlens.model.profile import Profile, Segment
 from loadlens.model.study import Case, Study
 from loadlens.model.topology import Scalar
 from loadlens.model.workload import Bounds, Closed, Connection, Group, Open, Source, Think
@@ -95,7 +96,7 @@ def test_a_load_that_ends_by_a_number_has_no_warmup_of_itself(tmp_path: Path) ->
 
 
 def test_every_key_arrives_where_it_should() -> None:
-    cases = by_name(design.plan(define.read(EVERYTHING)))
+    cases = by_name(design.plan(define.read(EVERYTHING), read_due_times=engine.read_due_times))
 
     closed = cases["closed workers=2 users=16"]
     api = closed.services[1]
@@ -169,6 +170,35 @@ def test_every_key_arrives_where_it_should() -> None:
     opened = cases["open rate=3000/m"]
     assert opened.workload == Open(rate_per_s=50.0, arrivals="poisson", max_in_flight=200, overflow="drop")
     assert (opened.warmup_ns, opened.fresh, opened.trials) == (3 * S, "block", 3)
+    rising = cases["rising"]
+    assert rising.workload == Open(
+        profile=Profile(
+            (Segment(10 * S, 10.0, 100.0), Segment(20 * S, 100.0, 100.0)),
+        )
+    )
+    assert (rising.warmup_ns, rising.duration_ns) == (10 * S, 20 * S)
+    stepping = cases["stepping"]
+    assert stepping.workload == Closed(
+        users=8,
+        pace=Think("uniform", low_ns=S // 2, high_ns=3 * S // 2),
+        profile=Profile((Segment(20 * S, 4.0, 4.0), Segment(20 * S, 8.0, 8.0))),
+    )
+    assert (stepping.warmup_ns, stepping.duration_ns) == (0, 40 * S)
+    bursting = cases["bursting"]
+    assert bursting.workload.profile == Profile(
+        (Segment(S, 200.0, 200.0), Segment(4 * S, 0.0, 0.0)), repeats=True
+    )
+    assert bursting.duration_ns == 30 * S
+    replay = cases["replayed"].workload
+    assert isinstance(replay, Open)
+    assert replay.replay is not None
+    # 0, 1.5 s and 3 s after the first, at twice the speed.
+    assert (replay.replay.arrivals, replay.replay.last_ns, replay.replay.peak_per_s) == (
+        3,
+        1_500_000_000,
+        2.0,
+    )
+    assert (cases["replayed"].duration_ns, cases["replayed"].warmup_ns) == (None, 0)
     again = cases["again pool=small"]
     assert (again.fresh, again.trials, again.probes, again.needs_cores) == ("trial", 2, (), 1)
     assert dict(again.params)["backend"] == "pooled"
@@ -237,7 +267,7 @@ def test_a_folder_or_file_that_is_not_there_is_a_fault_before_anything_starts(tm
     (tmp_path / "study" / "app" / "requirements.txt").unlink()
 
     with pytest.raises(DefinitionErrors) as caught:
-        design.plan(define.read(tmp_path / "study"))
+        design.plan(define.read(tmp_path / "study"), read_due_times=engine.read_due_times)
 
     assert [fault.message for fault in caught.value.faults] == [
         "there is no file 'requirements.txt' in app",
@@ -267,7 +297,7 @@ def test_templates_are_checked_with_the_values_that_earlier_steps_extract() -> N
             raise AssertionError("the study has no feed")
 
     with pytest.raises(DefinitionErrors) as caught:
-        design.plan(define.read(EVERYTHING), templates=Templates())
+        design.plan(define.read(EVERYTHING), templates=Templates(), read_due_times=engine.read_due_times)
 
     assert asked == {
         "{{int 1 100}}": set(),
@@ -345,16 +375,16 @@ def test_slugs_are_safe_for_folders_and_unique(tmp_path: Path) -> None:
 
 
 def test_every_case_stands_once_in_each_block_and_held_out_ones_at_the_end() -> None:
-    study = design.plan(define.read(EVERYTHING))
+    study = design.plan(define.read(EVERYTHING), read_due_times=engine.read_due_times)
     order = design.order(study)
 
-    assert len(order) == 33  # closed 7 x 3, again 3 x 2, open 2 x 3
-    assert [trial.position for trial in order] == list(range(1, 34))
+    assert len(order) == 45  # closed 7 x 3, again 3 x 2, open 2 x 3, four more x 3
+    assert [trial.position for trial in order] == list(range(1, 46))
     assert Counter((trial.case.slug, trial.block) for trial in order).most_common(1)[0][1] == 1
     held_out = [trial.case.held_out for trial in order]
     assert held_out == sorted(held_out)
-    assert [trial.block for trial in order if not trial.case.held_out] == [1] * 10 + [2] * 10 + [3] * 8
-    assert len({trial.seed for trial in order}) == 33
+    assert [trial.block for trial in order if not trial.case.held_out] == [1] * 14 + [2] * 14 + [3] * 12
+    assert len({trial.seed for trial in order}) == 45
 
 
 def test_the_order_follows_from_the_seed_alone(tmp_path: Path) -> None:

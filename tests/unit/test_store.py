@@ -126,6 +126,8 @@ def test_the_record_keeps_the_study_as_it_was_planned(run: Path) -> None:
         "ramp_ns": 0,
         "iterations": None,
         "requests": None,
+        "profile": None,
+        "pace": None,
     }
     assert record.environment["cores"] == 2
     assert [row["event"] for row in record.events()] == ["created", "sealed", "sealed"]

@@ -3,6 +3,7 @@
 //! It knows iterations, steps, pauses and back-off. It does not know connections, sockets or histograms:
 //! the worker tells it that a request ended and does what it answers. Both sides are plain values.
 
+use crate::arrival::timetable::Timing;
 use crate::clock::{MILLISECOND, SECOND};
 use crate::feeding::Feeding;
 use crate::plan::Think;
@@ -98,7 +99,7 @@ pub enum Event {
 pub enum Action {
     /// Issue the current request.
     Ask,
-    /// Come back with [`Event::Due`] when the current request is due.
+    /// Come back with [`Event::Due`] when the current request is ready.
     Pause,
     /// The user leaves: nothing more comes from it.
     Leave,
@@ -113,6 +114,8 @@ pub struct Scratch<'a> {
     pub random: &'a mut Random,
     /// Pause between iterations; none: an open stream, whose users do one iteration.
     pub think: Option<Think>,
+    /// When iterations of this user are due; none: after the pause.
+    pub timing: Option<Timing<'a>>,
     /// Requests that may still become due.
     pub quota: &'a mut Quota,
     /// What the user has extracted, when the stream extracts at all.
@@ -125,6 +128,14 @@ pub struct Scratch<'a> {
     pub skipped: u16,
     /// Whether an iteration began with this event.
     pub has_begun: bool,
+}
+
+/// When the next request is due.
+enum Next {
+    /// After a pause.
+    In(u64),
+    /// At this time, as the timetable of the user says.
+    At(u64),
 }
 
 /// How many requests may still become due, and their numbers in the stream.
@@ -197,6 +208,7 @@ impl User {
                 if !self.begin(scenario, scratch) {
                     return self.leave();
                 }
+                self.ready = self.due;
                 self.phase = Phase::Pausing;
                 Action::Pause
             }
@@ -221,11 +233,13 @@ impl User {
                 } else {
                     0
                 };
-                let Some(pause) = self.advance(ends_iteration, scratch) else {
-                    return self.leave();
+                let pause = match self.advance(ends_iteration, now, scratch) {
+                    Some(Next::In(pause)) => pause.max(self.back_off()),
+                    Some(Next::At(due)) => return self.keep_to(due, now, scratch),
+                    None => return self.leave(),
                 };
-                let pause = pause.max(self.back_off());
                 self.due = now + pause;
+                self.ready = self.due;
                 if pause == 0 {
                     return self.ask(scratch);
                 }
@@ -235,15 +249,15 @@ impl User {
         }
     }
 
-    /// Goes to the next step, of this iteration or of a new one; returns the pause before it.
+    /// Goes to the next step, of this iteration or of a new one; returns when it is due.
     #[inline]
-    fn advance(&mut self, ends_iteration: bool, scratch: &mut Scratch) -> Option<u64> {
+    fn advance(&mut self, ends_iteration: bool, now: u64, scratch: &mut Scratch) -> Option<Next> {
         if let Some(next) = scratch.program.step_at(self.at + 1) {
             if !ends_iteration {
                 let think = scratch.program.steps[self.step as usize].think;
                 self.at += 1;
                 self.step = next;
-                return Some(think.sample(scratch.random));
+                return Some(Next::In(think.sample(scratch.random)));
             }
             scratch.skipped = scratch.program.left_after(self.at);
         }
@@ -255,10 +269,29 @@ impl User {
             }
         }
         let scenario = scratch.program.draw_scenario(scratch.random);
-        if !self.begin(scenario, scratch) {
-            return None;
+        let pause = think.sample(scratch.random);
+        // When first: a user whom the timetable lets go claims no record.
+        let next = match &mut scratch.timing {
+            None => Next::In(pause),
+            Some(timing) => {
+                Next::At(timing.next(self.number, now.saturating_add(pause), scratch.random)?)
+            }
+        };
+        self.begin(scenario, scratch).then_some(next)
+    }
+
+    /// Waits for an iteration that is due at `due`, or begins one that was due before. After failed connects it begins
+    /// later; a paced one is due when it is due all the same.
+    #[cold]
+    fn keep_to(&mut self, due: u64, now: u64, scratch: &mut Scratch) -> Action {
+        self.ready = due.max(now + self.back_off());
+        let is_paced = scratch.timing.as_ref().is_some_and(Timing::is_paced);
+        self.due = if is_paced { due } else { self.ready };
+        if self.ready <= now {
+            return self.ask(scratch);
         }
-        Some(think.sample(scratch.random))
+        self.phase = Phase::Pausing;
+        Action::Pause
     }
 
     /// Begins an iteration; false: a feed has no record left for it.
@@ -294,7 +327,6 @@ impl User {
     #[inline]
     fn number_request(&mut self, scratch: &mut Scratch) -> Action {
         self.seq = scratch.quota.number();
-        self.ready = self.due;
         self.first = 0;
         self.tried = 0;
         self.phase = Phase::Asking;
@@ -317,6 +349,7 @@ impl User {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrival::timetable::Timetable;
     use crate::plan::Plan;
     use crate::program::Program;
 
@@ -353,11 +386,34 @@ mod tests {
             }
         }
 
+        fn timed(
+            &mut self,
+            user: &mut User,
+            timetable: &mut Timetable,
+            event: Event,
+            now: u64,
+        ) -> Action {
+            let mut scratch = Scratch {
+                program: &self.program.streams[0],
+                random: &mut self.random,
+                think: self.think,
+                timing: Some(timetable.of(0)),
+                quota: &mut self.quota,
+                values: None,
+                feeding: None,
+                index: 0,
+                skipped: 0,
+                has_begun: false,
+            };
+            user.step(event, now, &mut scratch)
+        }
+
         fn step(&mut self, user: &mut User, event: Event, now: u64) -> (Action, u16) {
             let mut scratch = Scratch {
                 program: &self.program.streams[0],
                 random: &mut self.random,
                 think: self.think,
+                timing: None,
                 quota: &mut self.quota,
                 values: None,
                 feeding: None,
@@ -470,6 +526,105 @@ mod tests {
 
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
         assert_eq!(user.due, 5);
+    }
+
+    fn timetable(workload: serde_json::Value, due: u64) -> Timetable {
+        let workload = serde_json::from_value(workload).unwrap();
+        let mut timetable = Timetable::new(&workload).unwrap();
+        timetable.seat([due].into_iter());
+        timetable
+    }
+
+    #[test]
+    fn a_paced_user_is_due_at_its_pace_however_long_an_answer_takes() {
+        let pace =
+            serde_json::json!({"kind": "closed", "users": 1, "pace": {"kind": "fixed", "ns": 100}});
+        let mut around = Around::new(None);
+        around.think = Some(Think::None);
+        let mut table = timetable(pace, 0);
+        let mut user = User::new(0, Some(4));
+        let mut issued = Vec::new();
+
+        around.step(&mut user, Event::Join, 0);
+        around.timed(&mut user, &mut table, Event::Due, 0);
+        // Two steps with 5 ns between them; the answers of the second iteration take 120 ns each.
+        for answer in [10, 10, 120, 120, 10, 10, 10, 10] {
+            issued.push((user.due, user.ready, user.step));
+            let ended = user.ready + answer;
+            if around.timed(&mut user, &mut table, ANSWERED, ended) == Action::Pause {
+                let ready = user.ready;
+                around.timed(&mut user, &mut table, Event::Due, ready);
+            }
+        }
+
+        // The second iteration lasts from 100 to 345: the third, due at 200, begins then and is late by 145; it lasts
+        // to 370, and the fourth, due at 300, is late by 70.
+        let expected = [
+            (0, 0, 0),
+            (15, 15, 1),
+            (100, 100, 0),
+            (225, 225, 1),
+            (200, 345, 0),
+            (360, 360, 1),
+            (300, 370, 0),
+            (385, 385, 1),
+        ];
+        assert_eq!(issued, expected);
+        assert_eq!(user.phase, Phase::Absent);
+    }
+
+    #[test]
+    fn a_paced_user_without_a_connection_is_due_at_its_pace_and_ready_after_its_pause() {
+        let pace = serde_json::json!({"kind": "closed", "users": 1, "pace": {"kind": "fixed", "ns": 1_000_000}});
+        let mut around = Around::new(None);
+        around.think = Some(Think::None);
+        let mut table = timetable(pace, 0);
+        let mut user = User::new(0, None);
+        around.step(&mut user, Event::Join, 0);
+        around.timed(&mut user, &mut table, Event::Due, 0);
+
+        let failed = Event::Ended {
+            ends_iteration: true,
+            failed_connect: true,
+        };
+        let action = around.timed(&mut user, &mut table, failed, 500);
+
+        assert_eq!(
+            (action, user.due, user.ready),
+            (Action::Pause, MILLISECOND, 500 + 10 * MILLISECOND)
+        );
+    }
+
+    #[test]
+    fn a_user_whose_time_has_passed_leaves_after_its_iteration_and_comes_again() {
+        // There for 100 ns in every 1000.
+        let profile = serde_json::json!({"repeats": true, "segments": [
+            {"ns": 100, "start": 1.0, "end": 1.0}, {"ns": 900, "start": 0.0, "end": 0.0},
+        ]});
+        let mut table = timetable(
+            serde_json::json!({"kind": "closed", "users": 1, "profile": profile}),
+            0,
+        );
+        let mut around = Around::new(None);
+        around.think = Some(Think::Fixed { ns: 30 });
+        let mut user = User::new(0, None);
+        around.step(&mut user, Event::Join, 0);
+        around.timed(&mut user, &mut table, Event::Due, 0);
+        let mut begun = Vec::new();
+
+        while begun.len() < 4 {
+            let ready = user.ready;
+            if user.step == 0 {
+                begun.push(ready);
+            }
+            if around.timed(&mut user, &mut table, ANSWERED, ready + 20) == Action::Pause {
+                let ready = user.ready;
+                around.timed(&mut user, &mut table, Event::Due, ready);
+            }
+        }
+
+        // An iteration is 20 + 5 + 20, then 30 of thought: 0, 75, away from 100 on, 1000, 1075.
+        assert_eq!(begun, [0, 75, 1000, 1075]);
     }
 
     #[test]

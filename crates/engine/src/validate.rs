@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use crate::error::Fault;
 use crate::http1::request::is_value_byte;
 use crate::plan::{
-    Connection, Cookies, Plan, Reuse, Role, Scenario, Stream, Target, Think, Workload,
-    SCHEMA_VERSION,
+    Connection, Cookies, Plan, Profile, Replay, Reuse, Role, Scenario, Stream, Target, Think,
+    Workload, SCHEMA_VERSION,
 };
 use crate::program;
 
@@ -20,6 +20,10 @@ const MAX_STEPS: usize = 65_535;
 const MAX_THREADS: u32 = 1024;
 /// Slowest and fastest rate: one in eleven days, and one for each 10 ns.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e8;
+/// Parts of a profile.
+const MAX_SEGMENTS: usize = 10_000;
+/// The shortest mean pace: a user who cannot keep to it leaves so many due times behind.
+const MIN_PACE_NS: f64 = 1e6;
 /// 292 years: due times are kept as signed nanoseconds.
 const MAX_NS: u64 = i64::MAX as u64;
 
@@ -131,9 +135,21 @@ fn ends_by_itself(stream: &Stream) -> bool {
         Workload::Closed {
             iterations,
             requests,
+            profile,
             ..
-        } => iterations.is_some() || requests.is_some(),
-        Workload::Open { requests, .. } => requests.is_some(),
+        } => {
+            let leave = profile.as_ref().is_some_and(Profile::ends);
+            iterations.is_some() || requests.is_some() || leave
+        }
+        Workload::Open {
+            requests,
+            profile,
+            replay,
+            ..
+        } => {
+            let ends = profile.as_ref().is_some_and(Profile::ends);
+            requests.is_some() || replay.is_some() || ends
+        }
     }
 }
 
@@ -220,54 +236,177 @@ fn check_target(target: &Target, at: &str, faults: &mut Vec<Fault>) {
 }
 
 fn check_workload(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
-    let mut fault =
-        |place: &str, what: String| faults.push(Fault::new(format!("{at}.workload.{place}"), what));
+    let at = format!("{at}.workload");
     let requests = match workload {
-        Workload::Closed {
-            users,
-            iterations,
-            requests,
-            ramp_ns,
-            ..
-        } => {
-            if *users == 0 {
-                fault("users", "0: at least 1".to_owned());
-            }
-            if *iterations == Some(0) {
-                fault("iterations", "0: at least 1, or leave it out".to_owned());
-            }
-            if *ramp_ns > MAX_NS {
-                fault("ramp_ns", "over 292 years".to_owned());
-            }
+        Workload::Closed { requests, .. } => {
+            check_closed(workload, &at, faults);
             requests
         }
-        Workload::Open {
-            rate_per_s,
-            max_in_flight,
-            requests,
-            ..
-        } => {
-            if !RATES.contains(rate_per_s) {
-                fault(
-                    "rate_per_s",
-                    format!(
-                        "{rate_per_s} is not from {:e} to {:e} per second",
-                        RATES.start(),
-                        RATES.end()
-                    ),
-                );
-            }
-            if *max_in_flight == 0 {
-                fault("max_in_flight", "0: at least 1".to_owned());
-            }
+        Workload::Open { requests, .. } => {
+            check_open(workload, &at, faults);
             requests
         }
     };
     if *requests == Some(0) {
-        fault("requests", "0: at least 1, or leave it out".to_owned());
+        faults.push(Fault::new(
+            format!("{at}.requests"),
+            "0: at least 1, or leave it out",
+        ));
     }
-    if let Workload::Closed { think, .. } = workload {
-        check_think(think, &format!("{at}.workload.think"), faults);
+}
+
+fn check_closed(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
+    let Workload::Closed {
+        users,
+        think,
+        pace,
+        ramp_ns,
+        profile,
+        iterations,
+        ..
+    } = workload
+    else {
+        return;
+    };
+    if let Some(profile) = profile {
+        check_profile(profile, f64::from(*users), &format!("{at}.profile"), faults);
+    }
+    check_think(think, &format!("{at}.think"), faults);
+    if let Some(pace) = pace {
+        check_pace(pace, &format!("{at}.pace"), faults);
+    }
+    let mut fault =
+        |place: &str, what: &str| faults.push(Fault::new(format!("{at}.{place}"), what));
+    if *users == 0 {
+        fault("users", "0: at least 1");
+    }
+    if *iterations == Some(0) {
+        fault("iterations", "0: at least 1, or leave it out");
+    }
+    if *ramp_ns > MAX_NS {
+        fault("ramp_ns", "over 292 years");
+    }
+    if profile.is_some() && *ramp_ns > 0 {
+        fault(
+            "ramp_ns",
+            "a ramp and a profile: the profile says when users come",
+        );
+    }
+    if pace.is_some() && *think != Think::None {
+        fault(
+            "pace",
+            "a pace and a think time: one of them says when the next iteration is due",
+        );
+    }
+}
+
+fn check_open(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
+    let Workload::Open {
+        rate_per_s,
+        profile,
+        replay,
+        max_in_flight,
+        arrivals,
+        ..
+    } = workload
+    else {
+        return;
+    };
+    if let Some(profile) = profile {
+        let at = format!("{at}.profile");
+        check_profile(profile, *RATES.end(), &at, faults);
+        if (f64::MIN_POSITIVE..*RATES.start()).contains(&profile.peak()) {
+            let what = format!("never above {:e} per second", RATES.start());
+            faults.push(Fault::new(at, what));
+        }
+    }
+    if let Some(replay) = replay {
+        check_replay(replay, &format!("{at}.replay"), faults);
+    }
+    let mut fault =
+        |place: &str, what: String| faults.push(Fault::new(format!("{at}.{place}"), what));
+    let given = [rate_per_s.is_some(), profile.is_some(), replay.is_some()];
+    if given.iter().filter(|is_given| **is_given).count() != 1 {
+        fault(
+            "rate_per_s",
+            "an open workload has one of rate_per_s, profile and replay".to_owned(),
+        );
+    }
+    if let Some(rate) = rate_per_s.filter(|rate| !RATES.contains(rate)) {
+        let (slowest, fastest) = (RATES.start(), RATES.end());
+        fault(
+            "rate_per_s",
+            format!("{rate} is not from {slowest:e} to {fastest:e} per second"),
+        );
+    }
+    if replay.is_some() && *arrivals != Default::default() {
+        fault(
+            "arrivals",
+            "a replay has no law: its due times are in the file".to_owned(),
+        );
+    }
+    if *max_in_flight == 0 {
+        fault("max_in_flight", "0: at least 1".to_owned());
+    }
+}
+
+fn check_profile(profile: &Profile, highest: f64, at: &str, faults: &mut Vec<Fault>) {
+    let mut fault = |place: String, what: String| faults.push(Fault::new(place, what));
+    if profile.segments.is_empty() || profile.segments.len() > MAX_SEGMENTS {
+        let count = profile.segments.len();
+        fault(
+            format!("{at}.segments"),
+            format!("{count} segments: from 1 to {MAX_SEGMENTS}"),
+        );
+    }
+    for (index, segment) in profile.segments.iter().enumerate() {
+        if segment.ns == 0 {
+            fault(
+                format!("{at}.segments[{index}].ns"),
+                "0: above 0".to_owned(),
+            );
+        }
+        for (end, level) in [("start", segment.start), ("end", segment.end)] {
+            if !(0.0..=highest).contains(&level) {
+                fault(
+                    format!("{at}.segments[{index}].{end}"),
+                    format!("{level} is not from 0 to {highest}"),
+                );
+            }
+        }
+    }
+    let total = profile
+        .segments
+        .iter()
+        .try_fold(0u64, |total, segment| total.checked_add(segment.ns));
+    if total.is_none_or(|ns| ns > MAX_NS) {
+        fault(format!("{at}.segments"), "over 292 years".to_owned());
+    }
+    if !profile.segments.is_empty() && profile.peak() <= 0.0 {
+        fault(format!("{at}.segments"), "nothing is ever asked".to_owned());
+    }
+}
+
+fn check_replay(replay: &Replay, at: &str, faults: &mut Vec<Fault>) {
+    let mut fault =
+        |place: &str, what: String| faults.push(Fault::new(format!("{at}.{place}"), what));
+    if !(replay.speed.is_finite() && replay.speed > 0.0) {
+        fault("speed", format!("{} is not above 0", replay.speed));
+    }
+    if replay.arrivals == 0 {
+        fault("arrivals", "0: at least one due time".to_owned());
+    }
+    if !(replay.peak_per_s >= 0.0 && replay.peak_per_s.is_finite()) {
+        let what = format!("{} is no number of arrivals", replay.peak_per_s);
+        fault("peak_per_s", what);
+    }
+}
+
+fn check_pace(pace: &Think, at: &str, faults: &mut Vec<Fault>) {
+    check_think(pace, at, faults);
+    if pace.mean_ns() < MIN_PACE_NS {
+        let what = "the mean pace is below 1 ms: for as fast as possible, no pace";
+        faults.push(Fault::new(at, what));
     }
 }
 
@@ -376,6 +515,7 @@ mod tests {
     fn each_bad_value_is_one_fault_at_its_place() {
         let stream = "/streams/0";
         let open = |rate: f64| json!({"kind": "open", "rate_per_s": rate, "arrivals": "poisson", "max_in_flight": 1, "overflow": "queue"});
+        let shaped = |segments: Value| json!({"kind": "open", "profile": {"segments": segments}, "max_in_flight": 1, "overflow": "queue"});
         for (pointer, value, place) in [
             ("/schema_version".to_owned(), json!(2), "schema_version"),
             (
@@ -471,6 +611,41 @@ mod tests {
                 "streams[0].workload.rate_per_s",
             ),
             (
+                format!("{stream}/workload"),
+                json!({"kind": "open", "max_in_flight": 1, "overflow": "queue"}),
+                "streams[0].workload.rate_per_s",
+            ),
+            (
+                format!("{stream}/workload"),
+                shaped(json!([{"ns": 0, "start": 1.0, "end": 1.0}])),
+                "streams[0].workload.profile.segments[0].ns",
+            ),
+            (
+                format!("{stream}/workload"),
+                shaped(json!([{"ns": 1, "start": 1.0, "end": -1.0}])),
+                "streams[0].workload.profile.segments[0].end",
+            ),
+            (
+                format!("{stream}/workload"),
+                shaped(json!([{"ns": 1, "start": 0.0, "end": 0.0}])),
+                "streams[0].workload.profile.segments",
+            ),
+            (
+                format!("{stream}/workload"),
+                shaped(json!([])),
+                "streams[0].workload.profile.segments",
+            ),
+            (
+                format!("{stream}/workload/profile"),
+                json!({"segments": [{"ns": 1, "start": 1.0, "end": 1.5}]}),
+                "streams[0].workload.profile.segments[0].end", // of 1 user
+            ),
+            (
+                format!("{stream}/workload/pace"),
+                json!({"kind": "fixed", "ns": 999_999}),
+                "streams[0].workload.pace",
+            ),
+            (
                 format!("{stream}/connection"),
                 json!({"pool": 0}),
                 "streams[0].connection.pool",
@@ -527,6 +702,36 @@ mod tests {
         assert_eq!(
             faults(plan),
             [Fault::new("streams", "two are named `load`")]
+        );
+    }
+
+    #[test]
+    fn a_load_that_falls_to_nothing_needs_no_duration() {
+        let ending = json!([{"ns": 5, "start": 1.0, "end": 0.0}]);
+        let mut plan = good();
+        plan["duration_ns"] = Value::Null;
+
+        plan["streams"][0]["workload"]["profile"] = json!({"segments": ending});
+        assert_eq!(faults(plan.clone()), []);
+
+        plan["streams"][0]["workload"]["profile"]["repeats"] = json!(true);
+        assert_eq!(faults(plan).len(), 1);
+    }
+
+    #[test]
+    fn two_answers_to_one_question_are_a_fault() {
+        let mut plan = good();
+        let workload = &mut plan["streams"][0]["workload"];
+        workload["pace"] = json!({"kind": "fixed", "ns": 1_000_000});
+        workload["think"] = json!({"kind": "fixed", "ns": 1});
+        workload["ramp_ns"] = json!(1);
+        workload["profile"] = json!({"segments": [{"ns": 5, "start": 1.0, "end": 1.0}]});
+
+        let places: Vec<String> = faults(plan).into_iter().map(|fault| fault.where_).collect();
+
+        assert_eq!(
+            places,
+            ["streams[0].workload.ramp_ns", "streams[0].workload.pace"]
         );
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use loadlens_engine::arrival::replay::DueTimes;
 use loadlens_engine::error::Fault;
 use loadlens_engine::plan::{FeedFormat, Plan};
 use loadlens_engine::record::files;
@@ -99,6 +100,31 @@ impl FeedFile {
 #[pyfunction]
 fn check_pattern(text: &str, group: Option<u32>) -> Option<String> {
     program::check_pattern(text, group)
+}
+
+/// Count, last one in nanoseconds, most in a second and digest of a file of due times; ValueError: a JSON list of its faults.
+#[pyfunction]
+fn read_due_times(
+    py: Python<'_>,
+    path: &str,
+    column: Option<&str>,
+    speed: f64,
+    from_first: bool,
+) -> PyResult<(u64, u64, f64, String)> {
+    match py.detach(|| DueTimes::read(path, column, speed, from_first)) {
+        Ok(found) => Ok((
+            found.count(),
+            found.last_ns(),
+            found.peak_per_s(),
+            found.digest,
+        )),
+        Err(faults) => {
+            let list = serde_json::to_string(&faults);
+            Err(PyValueError::new_err(
+                list.unwrap_or_else(|error| error.to_string()),
+            ))
+        }
+    }
 }
 
 /// Start, length, tag, bucket upper values and counts (u64, little-endian) of each line of an interval log.
@@ -233,6 +259,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_template, module)?)?;
     module.add_function(wrap_pyfunction!(check_pattern, module)?)?;
     module.add_function(wrap_pyfunction!(columns_of, module)?)?;
+    module.add_function(wrap_pyfunction!(read_due_times, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
     module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;

@@ -43,14 +43,17 @@ class CurveCases:
 
 
 def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
-    """Group cases that differ in nothing but the level of load; cases without figures are left out."""
+    """Group cases that differ in nothing but the level of load.
+
+    Cases without figures are left out, and those whose load changes while it is measured or follows a pace.
+    """
     found: dict[tuple[str, tuple[tuple[str, str], ...], bool], list[CaseMeasures]] = {}
     load_factors = {
         case.experiment: load_factor([c for c in cases if c.experiment == case.experiment]) for case in cases
     }
     several = len(load_factors) > 1
     for case in cases:
-        if case.reference is None:
+        if case.reference is None or not case.reference.plan.is_steady:
             continue
         varied = load_factors[case.experiment]
         fixed = tuple((f, level) for f, level in case.levels.items() if f != varied)
@@ -76,7 +79,7 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
 
 def load_factor(cases: Sequence[CaseMeasures]) -> str | None:
     """The factor whose levels change how much is asked and nothing else of the load; none: there is none."""
-    known = [case for case in cases if case.reference is not None]
+    known = [case for case in cases if case.reference is not None and case.reference.plan.is_steady]
     for factor in factor_names([{"levels": case.levels} for case in known]):
         groups: dict[tuple[object, ...], list[CaseMeasures]] = {}
         for case in known:

@@ -92,10 +92,12 @@ def _ceiling_words(generators: Sequence[Json]) -> list[str]:
 
 def _load_words(plan: StreamPlan, case: Json) -> str:
     if not plan.is_closed:
-        return f"open loop, {plan.load:g} requests/s"
+        return f"open loop, {plan.shape or f'{plan.load:g} requests/s'}"
     think = f", {numbers.with_unit(plan.think_s, 's')} of thinking" if plan.think_s else ""
     connection = {"keep": "kept connections", "new": "a new connection each"}.get(plan.connection, "")
-    return f"closed loop, {words.plural(int(plan.load), 'user')}{think}, {connection or plan.connection}"
+    users = plan.shape or words.plural(int(plan.load), "user")
+    pace = ", each at a pace" if plan.is_paced else ""
+    return f"closed loop, {users}{pace}{think}, {connection or plan.connection}"
 
 
 # --- trials -----------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from loadlens.looks import loads
+from loadlens.model.profile import Profile, Segment
 from loadlens.model.workload import visits
 
 if TYPE_CHECKING:
@@ -119,11 +121,19 @@ class StreamPlan:
     name: str
     is_probe: bool
     is_closed: bool
-    load: float  # users, or iterations per second
+    load: float  # users, or iterations per second; of a load that changes the mean of the measured part
     think_s: float  # mean pause of a user between two requests; 0 in an open loop
     connection: str  # keep, new, requests
     timeout_s: float
     steps: tuple[StepPlan, ...]
+    shape: str = ""  # what is asked over time, in words; empty: the same all the time
+    is_level: bool = True  # whether it stays at one level while it is measured
+    is_paced: bool = False  # whether users keep a pace, however long answers take
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it is one level of load, so that it can be a point of a curve."""
+        return self.is_level and not self.is_paced
 
     @property
     def tag(self) -> str:
@@ -131,21 +141,57 @@ class StreamPlan:
         return _UNSAFE_IN_TAG.sub("_", self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How much a stream asks for while it is measured."""
+
+    load: float
+    shape: str = ""
+    is_level: bool = True
+
+
 def streams_of(plan: Mapping[str, Any]) -> tuple[StreamPlan, ...]:
     """The streams of plan.json."""
-    return tuple(_stream(index, stream) for index, stream in enumerate(plan["streams"]))
+    begin_ns, length_ns = plan.get("warmup_ns", 0), plan.get("duration_ns")
+    return tuple(_stream(index, stream, begin_ns, length_ns) for index, stream in enumerate(plan["streams"]))
 
 
-def _stream(index: int, stream: Mapping[str, Any]) -> StreamPlan:
+def _level(workload: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> _Level:
+    """The level of a workload, the mean over the measured part where it changes."""
+    is_closed = workload["kind"] == "closed"
+    if (written := workload.get("profile")) is not None:
+        segments = tuple(Segment(**segment) for segment in written["segments"])
+        profile = Profile(segments, written.get("repeats", False))
+        end_ns = begin_ns + (length_ns or max(1, profile.length_ns - begin_ns))
+        return _Level(
+            profile.mean(begin_ns / 1e9, end_ns / 1e9),
+            loads.over_time(profile, " users" if is_closed else "/s"),
+            profile.is_level(begin_ns, end_ns),
+        )
+    if (replay := workload.get("replay")) is not None:
+        seconds = max(replay["last_ns"] / 1e9, 1e-9)
+        return _Level(
+            replay["arrivals"] / seconds, f"replay of {replay['arrivals']:,} due times", is_level=False
+        )
+    if is_closed:
+        return _Level(float(workload["users"]), is_level=workload.get("ramp_ns", 0) <= begin_ns)
+    return _Level(float(workload["rate_per_s"]))
+
+
+def _stream(index: int, stream: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> StreamPlan:
     workload = stream["workload"]
     is_closed = workload["kind"] == "closed"
+    level = _level(workload, begin_ns, length_ns)
     steps = [step for scenario in stream["scenarios"] for step in scenario["steps"]]
     return StreamPlan(
         index=index,
         name=stream["name"],
         is_probe=stream["role"] == "probe",
         is_closed=is_closed,
-        load=float(workload["users"] if is_closed else workload["rate_per_s"]),
+        load=level.load,
+        shape=level.shape,
+        is_level=level.is_level,
+        is_paced=workload.get("pace") is not None,
         think_s=_think_per_request(stream) if is_closed else 0.0,
         connection=stream.get("connection", {}).get("reuse", {}).get("kind", "keep"),
         timeout_s=stream["timeout_ns"] / 1e9,

@@ -310,7 +310,7 @@ def _measure_stream(
     errors = _summed(rows, "failed")
     steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
     result: Json = next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {})
-    if not errors.get("timeout") and float(grid.starts_s[0]) > 0:
+    if plan.is_level and not errors.get("timeout") and float(grid.starts_s[0]) > 0:
         steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
     return StreamMeasures(
         plan=plan,
@@ -431,6 +431,8 @@ def _counts(
 
 def _steadiness(load: StreamMeasures, grid: Grid) -> Steadiness | Insufficient:
     """Whether the mean response time settles, on points of at least a few requests each."""
+    if not load.plan.is_level:
+        return Insufficient("the load changes by plan: there is no level to settle at")
     steps = load.all_steps()
     total = float(steps.ok.sum())
     points = min(grid.size, int(total / PER_POINT))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from loadlens import units
 from loadlens.cli import answers
+from loadlens.cli.hit_load import LoadFlags, load_of, quantity
 from loadlens.errors import ExitCode, UsageError
+from loadlens.looks import loads
 from loadlens.model.workload import (
     FEED_FORMATS,
     Auth,
@@ -29,13 +30,8 @@ from loadlens.model.workload import (
     Step,
     Stream,
     Target,
-    Think,
 )
 
-Number = TypeVar("Number", int, float)
-
-DEFAULT_CONNECTIONS = 10
-DEFAULT_DURATION = "10s"
 _PICKS = ("shared", "unique", "random", "user")
 
 
@@ -49,8 +45,8 @@ def hit(
             "-c",
             "--connections",
             metavar="N",
-            help="Keep N users at it, one connection each; with --rate, at most N requests under way. "
-            "Default: 10, with --rate 1000. Example: -c 100",
+            help="Keep N users at it, one connection each; with a rate, at most N requests under way. "
+            "Default: 10, with a rate 1000. Example: -c 100",
         ),
     ] = None,
     requests: Annotated[
@@ -65,8 +61,8 @@ def hit(
             "-d",
             "--duration",
             metavar="TIME",
-            help="Measure for TIME; with --requests too, whichever ends first. Default: 10s, "
-            "without limit when --requests is given. Example: -d 30s",
+            help="Measure for TIME; with --requests too, whichever ends first. Default: 10s; "
+            "what --stages and --steps take; without limit with --requests or --replay. Example: -d 30s",
         ),
     ] = None,
     rate: Annotated[
@@ -80,19 +76,59 @@ def hit(
         ),
     ] = None,
     arrivals: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="LAW", help="Space requests of --rate by LAW: constant or poisson. Default: constant."
+            metavar="LAW", help="Space requests of a rate by LAW: constant or poisson. Default: constant."
         ),
-    ] = "constant",
+    ] = None,
     overflow: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="WHAT",
-            help="Queue or drop what is due under --rate while all connections are taken: queue (the wait "
+            help="Queue or drop what is due under a rate while all connections are taken: queue (the wait "
             "is response time) or drop (counted). Default: queue.",
         ),
-    ] = "queue",
+    ] = None,
+    ramp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Rise evenly from nothing to --connections or --rate within TIME, then stay. Counts as "
+            "measured unless --warmup covers it. Default: 0s. Example: --ramp 10s --warmup 10s",
+        ),
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME:LEVEL,...",
+            help="Ramp to each LEVEL within its TIME, from --connections, --rate or 0 on. A level is a "
+            "number of users, with /s a rate. Example: --stages 30s:100/s,1m:100/s,30s:0",
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME:LEVEL,...",
+            help="Hold each LEVEL for its TIME, one after the other. Example: --steps 30s:10,30s:20,30s:40",
+        ),
+    ] = None,
+    bursts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME:LEVEL,...",
+            help="Hold each LEVEL for its TIME in turn, again and again. Without a level: silence. "
+            "Example: --bursts 1s:500/s,9s",
+        ),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE,...",
+            help="Send a request at each due time in FILE: one a line, seconds or with a unit, rising; or "
+            "column=NAME of a CSV file. speed=2 halves the times, from=first takes the first as the "
+            "start. Example: --replay access.csv,column=time,from=first",
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -169,7 +205,19 @@ def hit(
     ] = None,
     think: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Let each user pause TIME between requests. Default: none."),
+        typer.Option(
+            metavar="TIME",
+            help="Let each user pause TIME between requests: fixed, uniform:LOW,HIGH or exponential:MEAN. "
+            "Default: none. Example: --think exponential:1s",
+        ),
+    ] = None,
+    pace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Make each user's requests due every TIME, in the forms of --think, however long answers "
+            "take; a late one counts from when it was due. Default: none. Example: --pace 1s",
+        ),
     ] = None,
     connection: Annotated[
         str,
@@ -181,7 +229,11 @@ def hit(
         ),
     ] = "keep",
     warmup: Annotated[
-        str, typer.Option(metavar="TIME", help="Load for TIME before the measured part. Default: 0s.")
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Load for TIME before the measured part; --ramp, --stages ... begin with it. Default: 0s.",
+        ),
     ] = "0s",
     timeout: Annotated[
         str,
@@ -233,6 +285,23 @@ def hit(
         expect=answers.expected(expect),
         checks=answers.checks(check or ()),
     )
+    warmup_ns = quantity(units.duration_ns, warmup, "--warmup")
+    flags = LoadFlags(
+        connections=connections,
+        requests=requests,
+        duration=duration,
+        rate=rate,
+        arrivals=arrivals,
+        overflow=overflow,
+        think=think,
+        pace=pace,
+        ramp=ramp,
+        stages=stages,
+        steps=steps,
+        bursts=bursts,
+        replay=replay,
+    )
+    load = load_of(flags, warmup_ns)
     plan = Plan(
         seed=secrets.randbits(48) if seed is None else seed,
         streams=(
@@ -241,16 +310,16 @@ def hit(
                 role="load",
                 target=target,
                 scenarios=(Scenario("request", 1.0, (step,)),),
-                workload=_workload(connections, requests, rate, arrivals, overflow, think),
+                workload=load.workload,
                 connection=_connection(connection),
-                timeout_ns=_quantity(units.duration_ns, timeout, "--timeout"),
-                cookies=_cookies(cookies, rate),
+                timeout_ns=quantity(units.duration_ns, timeout, "--timeout"),
+                cookies=_cookies(cookies, load.workload),
             ),
         ),
         threads=threads,
         feeds=tuple(_feed(text) for text in feed or ()),
-        warmup_ns=_quantity(units.duration_ns, warmup, "--warmup"),
-        duration_ns=_duration(duration, requests),
+        warmup_ns=warmup_ns,
+        duration_ns=load.duration_ns,
     )
     sys.exit(int(_drive(plan, out=out, as_json=as_json, quiet=quiet, verbose=verbose)))
 
@@ -272,14 +341,6 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
 
         print_hit(done.result, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
-
-
-def _quantity(parse: Callable[[str], Number], text: str, flag: str) -> Number:
-    """What the text of a flag says, or the flag's fault."""
-    try:
-        return parse(text)
-    except units.UnitError as fault:
-        raise UsageError(fault.message, where=flag, hint=fault.example) from None
 
 
 def _target(url: str) -> tuple[Target, str]:
@@ -366,10 +427,10 @@ def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
     return auth
 
 
-def _cookies(keep: bool, rate: str | None) -> Cookies:
-    if keep and rate is not None:
-        message = "each request of --rate is somebody new, so nobody is there to keep cookies"
-        raise UsageError(message, where="--cookies and --rate", hint="-c N without --rate")
+def _cookies(keep: bool, workload: Closed | Open) -> Cookies:
+    if keep and isinstance(workload, Open):
+        message = "each request of a rate is somebody new, so nobody is there to keep cookies"
+        raise UsageError(message, where="--cookies", hint="-c N without a rate or replay")
     return "keep" if keep else "iteration"
 
 
@@ -391,44 +452,6 @@ def _body(text: str | None, file: Path | None) -> Body:
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
-def _workload(
-    connections: str | None,
-    requests: str | None,
-    rate: str | None,
-    arrivals: str,
-    overflow: str,
-    think: str | None,
-) -> Closed | Open:
-    wanted = None if connections is None else _quantity(units.count, connections, "--connections")
-    if wanted is not None and wanted < 1:
-        raise UsageError(f"needs at least 1 connection, got {wanted}", where="--connections")
-    total = None if requests is None else _quantity(units.count, requests, "--requests")
-    if total is not None and total < 1:
-        raise UsageError(f"needs at least 1 request, got {total}", where="--requests")
-    if rate is None:
-        pause = (
-            Think() if think is None else Think("fixed", ns=_quantity(units.duration_ns, think, "--think"))
-        )
-        return Closed(users=wanted or DEFAULT_CONNECTIONS, think=pause, requests=total)
-    if think is not None:
-        raise UsageError(
-            "users who think do not keep a rate", where="--think and --rate", hint="one of the two"
-        )
-    if arrivals not in ("constant", "poisson"):
-        raise UsageError(
-            f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson"
-        )
-    if overflow not in ("queue", "drop"):
-        raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
-    return Open(
-        rate_per_s=_quantity(units.rate_per_s, rate, "--rate"),
-        arrivals="poisson" if arrivals == "poisson" else "constant",
-        max_in_flight=wanted or 1000,
-        overflow="drop" if overflow == "drop" else "queue",
-        requests=total,
-    )
-
-
 def _connection(policy: str) -> Connection:
     if policy == "keep":
         return Connection()
@@ -441,18 +464,10 @@ def _connection(policy: str) -> Connection:
     )
 
 
-def _duration(duration: str | None, requests: str | None) -> int | None:
-    if duration is None:
-        return None if requests is not None else units.duration_ns(DEFAULT_DURATION)
-    return _quantity(units.duration_ns, duration, "--duration")
-
-
 def load_in_words(plan: Plan) -> str:
     """One line that names the load: method, path, loop, size."""
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
-    if isinstance(workload, Closed):
-        size = f"closed · {workload.users} connection{'s' if workload.users != 1 else ''}"
-    else:
-        size = f"open · {workload.rate_per_s:g}/s {workload.arrivals}"
-    return f"{step.method} {step.path} · {size}"
+    loop = "closed" if isinstance(workload, Closed) else "open"
+    noun = "connection" if isinstance(workload, Closed) and workload.profile is None else "user"
+    return f"{step.method} {step.path} · {loop} · {loads.size(workload, noun=noun)}"

@@ -102,6 +102,7 @@ def planned_study(
         templates=engine,
         variants=dict(_variant(text) for text in variants or []),
         has_program=lambda program: shutil.which(program) is not None,
+        read_due_times=engine.read_due_times,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loadlens.define.keys_testbed import RESET
+from loadlens.define.loads import MOST_USERS
 from loadlens.define.shape import (
     ANY,
     DASHED,
@@ -23,6 +24,7 @@ from loadlens.define.shape import (
 from loadlens.define.values import (
     AUTH,
     BOUNDS,
+    BURSTS,
     CONNECTION,
     DURATION,
     DURATION_ABOVE_0,
@@ -35,9 +37,13 @@ from loadlens.define.values import (
     LATENCY,
     LINE,
     MIX,
+    PACE,
     PATH,
     RATE,
+    REPLAY,
+    STAGES,
     STATUS,
+    STEPS,
     TEXT,
     THINK,
     WARMUP,
@@ -60,7 +66,6 @@ from loadlens.model.definition import (
 from loadlens.units import shown
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
-MOST_USERS: Final = 1_000_000
 MOST_TRIALS: Final = 1_000
 MOST_LEVELS: Final = 1_000
 
@@ -257,19 +262,27 @@ PROBE: Final = Block(
 
 # ------------------------------------------------------------------------------------------------ loads
 
-_CLOSED_ONLY: Final = ("think", "ramp", "iterations")
+_CLOSED_ONLY: Final = ("think", "pace", "iterations")
 _OPEN_ONLY: Final = ("arrivals", "max_in_flight", "overflow")
+_SHAPES: Final = ("stages", "steps", "bursts", "replay")
 
 
 def _one_workload(node: Tree, at: At) -> None:
-    """Closed or open, with an end; what changes a load for `quick` may leave things out."""
+    """Closed or open, at most one shape, with an end; what changes a load for `quick` may lack things."""
     given = set(node.items)
     is_whole = not at.key.startswith("quick.")
+    shapes = [shape for shape in _SHAPES if shape in given]
     if {"users", "rate"} <= given:
         at.fault(node.line, "a load is closed (users) or open (rate), not both", "remove one of the two")
-    if is_whole and not {"users", "rate"} & given:
+    if len(shapes) > 1 or (shapes and "ramp" in given):
+        several = ", ".join([*shapes, *(["ramp"] if "ramp" in given else [])])
+        at.fault(node.line, f"several shapes of one load: {several}", "one of them; a ramp is a stage")
+    if {"think", "pace"} <= given:
+        message = "a think time and a pace: each says when the next iteration begins"
+        at.fault(node.key_lines["pace"], message, "one of the two")
+    if is_whole and not shapes and not {"users", "rate"} & given:
         at.fault(node.line, "a load needs users or a rate", "users: 10, or rate: 50/s")
-    if is_whole and not {"duration", "iterations", "requests"} & given:
+    if is_whole and not {"duration", "iterations", "requests", "stages", "steps", "replay"} & given:
         at.fault(node.line, "a load needs an end", "duration: 30s, iterations: 100 or requests: 10k")
     for kind, key, others in (("open", "rate", _CLOSED_ONLY), ("closed", "users", _OPEN_ONLY)):
         odd = [other for other in others if other in given]
@@ -284,7 +297,10 @@ LOAD: Final = Block(
     {
         "users": Key(counts(1, MOST_USERS), "closed: users who wait for the answer, think, and ask again"),
         "think": Key(THINK, "closed: pause of a user between iterations", "none"),
-        "ramp": Key(DURATION, "closed: users start evenly spread over this time", "0s"),
+        "pace": Key(
+            PACE,
+            "closed: from one iteration's due time to the next; a late one counts from when it was due",
+        ),
         "iterations": Key(counts(), "closed: each user stops after so many iterations"),
         "rate": Key(RATE, "open: iterations per second, whatever the service does"),
         "arrivals": Key(
@@ -292,9 +308,22 @@ LOAD: Final = Block(
         ),
         "max_in_flight": Key(counts(1, MOST_USERS), "open: iterations under way at once", "1000"),
         "overflow": Key(choices("queue", "drop"), "open: what happens to those beyond", "queue"),
+        "ramp": Key(DURATION, "from nothing to `users` or `rate` within this time, evenly", "0s"),
+        "stages": Key(
+            STAGES,
+            "ramps, each to its level, from `users`, `rate` or 0 on: `[30s:100, 1m:100, 30s:0]` are users, "
+            "with `/s` a rate",
+        ),
+        "steps": Key(STEPS, "levels, each held: `[30s:100/s, 30s:200/s]`"),
+        "bursts": Key(BURSTS, "levels held in turn, again and again: `[1s:500/s, 9s:20/s]`"),
+        "replay": Key(REPLAY, "open: due times from a file seen from the study file, one a line, rising"),
         "requests": Key(counts(), "the load ends after so many requests in all"),
-        "duration": Key(DURATION_ABOVE_0, "the measured part"),
-        "warmup": Key(WARMUP, "load before the measured part", "auto; none when it ends by a number"),
+        "duration": Key(DURATION_ABOVE_0, "the measured part", "what stages or steps take, less the warm-up"),
+        "warmup": Key(
+            WARMUP,
+            "load before the measured part; a ramp, stages, steps, bursts and a replay begin with it",
+            "auto; none when it ends by a number or has a shape",
+        ),
         "connections": Key(
             counts(1, MOST_USERS), "a pool of so many connections for all; waiting counts", "none"
         ),
@@ -306,8 +335,8 @@ LOAD: Final = Block(
             "iteration",
         ),
     },
-    "Closed (`users`) or open (`rate`). It ends by `duration`, `iterations` or `requests`, the first one.",
-    refused={"stages": "a rate, or a factor over rates"},
+    "Closed (`users`) or open (`rate`), steady or in a shape: `stages`, `steps`, `bursts` or a `replay`. "
+    "It ends by `duration`, `iterations`, `requests` or its shape, the first one.",
     check=_one_workload,
 )
 

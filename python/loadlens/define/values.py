@@ -10,11 +10,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from loadlens import units
-from loadlens.define import names
+from loadlens.define import loads, names
 from loadlens.define.shape import Fixed, Schema, Value
 from loadlens.model.study import METRICS
 from loadlens.model.topology import Entry, Scalar
-from loadlens.model.workload import Auth, Bounds, Connection, Think
+from loadlens.model.workload import Auth, Bounds, Connection
 from loadlens.units import UnitError, shown
 
 # Shared schemas, by name; `reference.py` writes them under $defs.
@@ -151,25 +151,6 @@ def _choice(*known: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
         raise UnitError(f"{shown(value)} is none of {allowed}{question}", near or known[0])
 
     return convert
-
-
-def _think(value: Any) -> Think:
-    """A fixed pause, or {uniform: [low, high]}, or {exponential: mean}."""
-    example = "150ms, {uniform: [100ms, 300ms]} or {exponential: 150ms}"
-    if not isinstance(value, dict):
-        if isinstance(value, list):
-            raise UnitError("wanted one think time, got a list", example)
-        return Think("fixed", ns=ns) if (ns := units.duration_ns(value)) else Think()
-    if list(value) == ["exponential"] and not isinstance(value["exponential"], (list, dict)):
-        return Think("exponential", mean_ns=units.duration_ns(value["exponential"], at_least_ns=1))
-    if list(value) == ["uniform"] and isinstance(value["uniform"], list) and len(value["uniform"]) == 2:
-        low, high = (units.duration_ns(bound) for bound in value["uniform"])
-        if low > high:
-            raise UnitError(
-                f"uniform think time from {shown(value['uniform'][0])} down to a shorter one", example
-            )
-        return Think("uniform", low_ns=low, high_ns=high)
-    raise UnitError("not a think time", example)
 
 
 def _bounds(value: Any) -> Bounds:
@@ -481,25 +462,39 @@ CPUS: Final = Value(
 )
 RATE: Final = Value("rate", units.rate_per_s, _ref("rate"))
 STATUS: Final = Value("status", _counted(100, 599), {"type": "integer", "minimum": 100, "maximum": 599})
-THINK: Final = Value(
-    "duration, `{uniform: [low, high]}` or `{exponential: mean}`",
-    _think,
-    {
-        "anyOf": [
-            _ref("duration"),
-            {
-                "type": "object",
-                "properties": {
-                    "uniform": {"type": "array", "minItems": 2, "maxItems": 2},
-                    "exponential": {"anyOf": [_ref("duration"), _ref("name")]},
-                },
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": False,
+_PAUSE_SCHEMA: Final[Schema] = {
+    "anyOf": [
+        _ref("duration"),
+        {"type": "string", "pattern": r"^\s*(uniform|exponential)\s*[: ]"},
+        {
+            "type": "object",
+            "properties": {
+                "uniform": {"type": "array", "minItems": 2, "maxItems": 2},
+                "exponential": {"anyOf": [_ref("duration"), _ref("name")]},
             },
-        ]
-    },
-    is_nested=True,
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": False,
+        },
+    ]
+}
+_LEGS_SCHEMA: Final[Schema] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "minItems": 1, "items": {"type": ["string", "number"]}},
+    ]
+}
+THINK: Final = Value(
+    "duration, `{uniform: [low, high]}` or `{exponential: mean}`", loads.think, _PAUSE_SCHEMA, is_nested=True
+)
+PACE: Final = Value(
+    "duration, `{uniform: [low, high]}` or `{exponential: mean}`", loads.pace, _PAUSE_SCHEMA, is_nested=True
+)
+STAGES: Final = Value("`time:level`, a list of them", loads.stages, _LEGS_SCHEMA, is_nested=True)
+STEPS: Final = Value("`time:level`, a list of them", loads.steps, _LEGS_SCHEMA, is_nested=True)
+BURSTS: Final = Value("`time:level`, a list of them", loads.bursts, _LEGS_SCHEMA, is_nested=True)
+REPLAY: Final = Value(
+    "file, `[file, column=NAME, speed=N, from=first]`", loads.replay, _LEGS_SCHEMA, is_nested=True
 )
 CONNECTION: Final = Value(
     "`keep`, `new` or requests per connection",

@@ -14,6 +14,7 @@ from loadlens.design.feeds import Templates
 from loadlens.design.profile import parse_override
 from loadlens.design.trials import estimated_seconds, load_seconds, order
 from loadlens.design.variants import HasProgram, with_variants
+from loadlens.design.workload import ReadDueTimes
 from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart
 from loadlens.model.study import Claim, Objective, Published, Study
 from loadlens.model.topology import Scalar
@@ -29,6 +30,7 @@ def plan(
     templates: Templates | None = None,
     variants: Mapping[str, str] | None = None,
     has_program: HasProgram = lambda _: True,
+    read_due_times: ReadDueTimes | None = None,
 ) -> Study:
     """The study with all its cases.
 
@@ -39,6 +41,7 @@ def plan(
         templates: What knows templates and feeds (`loadlens.engine`); none: none is checked or opened.
         variants: Service -> variant, from `--variant`.
         has_program: Whether the machine has a program: the first variant whose needs it meets is taken.
+        read_due_times: What a file of due times holds (`engine.read_due_times`); none: replays are refused.
 
     Raises:
         DefinitionErrors: Names without a value, values that do not fit, references that lead nowhere.
@@ -48,7 +51,7 @@ def plan(
     wanted = profile.with_overrides(wanted, overrides or {})
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
-    cases = cases_of(wanted, faults, templates)
+    cases = cases_of(wanted, faults, templates, read_due_times)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)
     report = definition.report

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadlens.design import load as loads
-from loadlens.design import testbed
+from loadlens.design import testbed, workload
 from loadlens.design.feeds import FeedFiles, Feeds, Templates
 from loadlens.design.fill import Filler, as_text
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
@@ -32,7 +32,12 @@ class Cell:
     held_out: bool
 
 
-def cases_of(definition: Definition, faults: Faults, templates: Templates | None) -> tuple[Case, ...]:
+def cases_of(
+    definition: Definition,
+    faults: Faults,
+    templates: Templates | None,
+    read_due_times: workload.ReadDueTimes | None,
+) -> tuple[Case, ...]:
     """All cases of a study; faults are noted with their lines."""
     made: list[Case] = []
     files = FeedFiles(templates)
@@ -45,7 +50,7 @@ def cases_of(definition: Definition, faults: Faults, templates: Templates | None
             break
         used: set[str] = set()
         for cell in cells:
-            made.append(_case(definition, name, experiment, cell, faults, files, used))
+            made.append(_case(definition, name, experiment, cell, faults, files, read_due_times, used))
         _check_factors_matter(experiment, used, name, faults)
     if templates is not None:
         for name, part in definition.feeds.items():
@@ -99,6 +104,7 @@ def _case(
     cell: Cell,
     faults: Faults,
     files: FeedFiles,
+    read_due_times: workload.ReadDueTimes | None,
     used: set[str],
 ) -> Case:
     values: dict[str, Scalar] = dict(definition.params)
@@ -108,7 +114,7 @@ def _case(
     feeds = Feeds(definition.feeds, definition.folder, fill, files)
     steps = loads.Steps(fill, definition.folder, feeds, definition.auth)
     assert experiment.load is not None, "define has seen to it that there is a load"
-    load = loads.load(experiment.load, fill)
+    load = workload.Loads(fill, definition.folder, read_due_times).load(experiment.load)
     title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])
     case = Case(
         name=title,

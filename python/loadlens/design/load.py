@@ -1,10 +1,9 @@
-"""Scenarios, workload and probes of one case."""
+"""Scenarios and probes of one case."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from loadlens.model.definition import (
     ExtractPart,
     GroupPart,
     Later,
-    LoadPart,
     Place,
     ProbePart,
     StepPart,
@@ -28,9 +26,7 @@ from loadlens.model.workload import (
     Body,
     Bounds,
     Check,
-    Closed,
     Connection,
-    Cookies,
     Extract,
     Group,
     Open,
@@ -45,18 +41,6 @@ _TIMEOUT_NS = 30_000_000_000
 _PROBE_RATE_PER_S = 20.0
 MOST_REQUESTS = 60_000  # of one iteration; the engine takes 65,000 for all scenarios of a mix
 _MOST_BODY_BYTES = 64 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The workload of a case, and when it ends."""
-
-    workload: Closed | Open
-    connection: Connection
-    timeout_ns: int
-    warmup_ns: int | None
-    duration_ns: int | None
-    cookies: Cookies = "iteration"
 
 
 class Steps:
@@ -261,50 +245,6 @@ def scenarios(
                 fill.fault(message, experiment.mix.place, "rename one")
             step_names.add(step.name)
     return tuple(made)
-
-
-def load(part: LoadPart, fill: Filler) -> Load:
-    """Closed or open, how connections are used, and when it ends."""
-    reuse = fill.value(part.connection, Connection())
-    duration_ns = fill.optional(part.duration)
-    requests = fill.optional(part.requests)
-    workload: Closed | Open
-    if part.rate is None:
-        workload = Closed(
-            users=fill.value(part.users, 1),
-            think=fill.value(part.think, Think()),
-            ramp_ns=fill.value(part.ramp, 0),
-            iterations=fill.optional(part.iterations),
-            requests=requests,
-        )
-    else:
-        if any(key is not None for key in (part.users, part.think, part.ramp, part.iterations)):
-            message = "the load is closed in the study and open in its quick profile"
-            fill.fault(
-                message, part.rate.place, "keep to users in quick, or make it an experiment of its own"
-            )
-        workload = Open(
-            rate_per_s=fill.value(part.rate, 1.0),
-            arrivals=fill.value(part.arrivals, "constant"),
-            max_in_flight=fill.value(part.max_in_flight, 1000),
-            overflow=fill.value(part.overflow, "queue"),
-            requests=requests,
-        )
-    cookies = fill.value(part.cookies, "iteration")
-    if part.cookies is not None and cookies == "keep" and isinstance(workload, Open):
-        message = "each arrival of an open load is somebody new, so nobody is there to keep cookies"
-        fill.fault(message, part.cookies.place, "iteration keeps them as long as an arrival lasts")
-    # A load that ends by a number is a fixed amount of work: nothing of it is set aside unless asked for.
-    ends_by_number = requests is not None or part.iterations is not None
-    warmup_ns = fill.value(part.warmup, None) if part.warmup is not None or not ends_by_number else 0
-    return Load(
-        workload=workload,
-        connection=Connection(reuse.reuse, reuse.requests, fill.optional(part.connections)),
-        timeout_ns=fill.value(part.timeout, _TIMEOUT_NS),
-        warmup_ns=warmup_ns,
-        duration_ns=duration_ns,
-        cookies=cookies,
-    )
 
 
 def probes(definition: Definition, experiment: ExperimentPart, steps: Steps) -> tuple[Probe, ...]:

@@ -81,13 +81,33 @@ def _seconds_by_number(case: Case) -> float | None:
     weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
     steps = sum(s.weight * s.requests for s in case.scenarios) / weight or 1.0
     if isinstance(workload, Open):
-        return None if workload.requests is None else workload.requests / (workload.rate_per_s * steps)
+        return _seconds_of_open(workload, steps)
     pauses_s = sum(s.weight * s.pause_s for s in case.scenarios) / weight
     iteration_s = steps * ANSWER_S + pauses_s + workload.think.mean_s
+    if workload.pace is not None:
+        iteration_s = max(iteration_s, workload.pace.mean_s)
     ends = [] if workload.iterations is None else [workload.iterations * iteration_s]
     if workload.requests is not None:
         ends.append(workload.requests / (workload.users * steps) * iteration_s)
     return min(ends, default=None)
+
+
+def _seconds_of_open(workload: Open, steps: float) -> float | None:
+    """How long an open load that ends by requests, or with its file, may take."""
+    file_s = None if workload.replay is None else workload.replay.last_ns / 1e9
+    if workload.requests is None:
+        return file_s
+    by_number = workload.requests / ((workload.rate_per_s or _mean_rate(workload)) * steps)
+    return by_number if file_s is None else min(by_number, file_s)
+
+
+def _mean_rate(workload: Open) -> float:
+    """Iterations a second over the whole shape."""
+    if workload.profile is not None:
+        length_s = workload.profile.length_ns / 1e9
+        return workload.profile.integral(length_s) / length_s
+    assert workload.replay is not None, "an open load has one of the three"
+    return workload.replay.arrivals / max(workload.replay.last_ns / 1e9, 1.0)
 
 
 __all__ = ["estimated_seconds", "load_seconds", "order"]

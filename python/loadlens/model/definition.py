@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
+from loadlens.model.profile import Leg, ReplayText
 from loadlens.model.topology import Entry, Scalar, Use
 from loadlens.model.workload import Auth, Bounds, Connection, Cookies, Think
 
@@ -297,7 +298,12 @@ class LoadPart:
     place: Place
     users: Later[int] | None = None
     think: Later[Think] | None = None
+    pace: Later[Think] | None = None
     ramp: Later[int] | None = None  # ns
+    stages: Later[tuple[Leg, ...]] | None = None
+    steps: Later[tuple[Leg, ...]] | None = None
+    bursts: Later[tuple[Leg, ...]] | None = None
+    replay: Later[ReplayText] | None = None
     iterations: Later[int] | None = None
     requests: Later[int] | None = None
     duration: Later[int] | None = None  # ns

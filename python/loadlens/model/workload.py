@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from loadlens.model.profile import Profile
+
 PLAN_SCHEMA_VERSION = 1
 
 Cookies = Literal["off", "iteration", "keep"]  # how long users keep the cookies that the service sets
@@ -180,25 +182,86 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """Due times from a file, and what is to be known of them without it."""
+
+    path: str
+    digest: str  # SHA-256, hex
+    arrivals: int
+    last_ns: int
+    peak_per_s: float  # the most within a second
+    column: str | None = None  # a name in the first line, or a number from 1
+    speed: float = 1.0
+    from_first: bool = False  # whether the first time is the start
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """Users who wait for the answer, think, and ask again."""
 
-    users: int
+    users: int  # at most at once
     think: Think = Think()
     ramp_ns: int = 0
     iterations: int | None = None
     requests: int | None = None
+    pace: Think | None = None  # from one due time of an iteration to the next, instead of a think time
+    profile: Profile | None = None  # how many users are there over time; none: all
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether the number of users changes after a ramp at the start."""
+        return self.profile is not None
+
+    @property
+    def ends(self) -> bool:
+        """Whether nobody is left from some moment on."""
+        return _ends(self.profile)
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Iterations that start at due times, whatever the server does."""
+    """Iterations that start at due times, whatever the server does: one of a rate, a profile and a replay."""
 
-    rate_per_s: float
+    rate_per_s: float | None = None
     arrivals: Literal["constant", "poisson"] = "constant"
     max_in_flight: int = 1000
     overflow: Literal["queue", "drop"] = "queue"
     requests: int | None = None
+    profile: Profile | None = None
+    replay: Replay | None = None
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether the rate changes by plan."""
+        return self.rate_per_s is None
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing is due from some moment on."""
+        return self.replay is not None or _ends(self.profile)
+
+    @property
+    def peak_per_s(self) -> float:
+        """The highest rate."""
+        if self.profile is not None:
+            return self.profile.peak
+        return self.replay.peak_per_s if self.replay is not None else self.rate_per_s or 0.0
+
+    def due_between(self, from_s: float, until_s: float) -> float | None:
+        """Iterations that are due between two moments since the start; none: only the replayed file knows.
+
+        Of a Poisson schedule the expected number.
+        """
+        if self.profile is not None:
+            return self.profile.integral(until_s) - self.profile.integral(from_s)
+        if self.replay is not None:
+            is_all = from_s <= 0 and until_s > self.replay.last_ns / 1e9
+            return float(self.replay.arrivals) if is_all else None
+        return (self.rate_per_s or 0.0) * (until_s - from_s)
+
+
+def _ends(profile: Profile | None) -> bool:
+    return profile is not None and not profile.repeats and profile.segments[-1].end == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +403,7 @@ def _check_as_dict(check: Check) -> dict[str, Any]:
 
 
 def _set_values(part: Any) -> dict[str, Any]:
-    """The fields of a flat part that are set, its think time as a mapping of its own."""
+    """The fields of a part that are set, its parts as mappings of their own."""
     return {
         name: ({k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value)
         for name, value in asdict(part).items()

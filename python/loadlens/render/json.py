@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from loadlens import __version__, calibration
@@ -53,12 +54,23 @@ def _target(plan: Plan) -> str:
     return f"http://{stream.target.authority}{stream.scenarios[0].steps[0].path}"
 
 
+def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if value is not None}
+
+
 def _load(plan: Plan) -> dict[str, Any]:
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
     load: dict[str, Any] = {"method": step.method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
     if isinstance(workload, Closed):
         load |= {"kind": "closed", "connections": workload.users, "requests": workload.requests}
+        if workload.ramp_ns:
+            load["ramp_s"] = workload.ramp_ns / 1e9
+        load |= {
+            name: asdict(law, dict_factory=_without_unset)
+            for name, law in (("think", workload.think), ("pace", workload.pace))
+            if law is not None and law.kind != "none"
+        }
     else:
         load |= {
             "kind": "open",
@@ -68,4 +80,8 @@ def _load(plan: Plan) -> dict[str, Any]:
             "overflow": workload.overflow,
             "requests": workload.requests,
         }
+        if workload.replay is not None:
+            load["replay"] = asdict(workload.replay, dict_factory=_without_unset)
+    if workload.profile is not None:
+        load["profile"] = asdict(workload.profile)
     return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}

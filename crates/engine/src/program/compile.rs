@@ -1,5 +1,7 @@
 //! From a plan to a program, every fault collected on the way.
 
+use std::sync::Arc;
+
 use super::check::{Checks, Demand, Extraction, From, Need};
 use super::feed::Use;
 use super::feeds::{FeedProgram, Feeds};
@@ -11,12 +13,13 @@ use super::pattern::Pattern;
 use super::render::{Given, Place, Request, Segment};
 use super::template::{self, Instant, Known, Piece, Slot};
 use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
+use crate::arrival::replay::DueTimes;
 use crate::error::Fault;
 use crate::http1::request::{
     is_target_byte, is_token, is_value_byte, percent_is_whole, push_component, OWN_HEADERS,
 };
 use crate::plan::{
-    Auth, Body, Bounds, Check, Cookies, Plan, Reuse, Scenario, Source, Step, Stream,
+    Auth, Body, Bounds, Check, Cookies, Plan, Reuse, Scenario, Source, Step, Stream, Workload,
 };
 use crate::validate;
 
@@ -125,6 +128,7 @@ fn stream_program(
         feeds: Vec::new(),
         flow,
         cookies,
+        due_times: due_times(stream, at, world, faults),
         mix: Mix::new(&weights),
     }
 }
@@ -137,6 +141,33 @@ fn cookies(stream: &Stream) -> Cookies {
     match stream.cookies {
         Cookies::Iteration if !stream.scenarios.iter().any(goes_on) => Cookies::Off,
         cookies => cookies,
+    }
+}
+
+/// The due times that a stream replays.
+fn due_times(
+    stream: &Stream,
+    at: &str,
+    world: World,
+    faults: &mut Vec<Fault>,
+) -> Option<Arc<[u64]>> {
+    let Workload::Open {
+        replay: Some(replay),
+        ..
+    } = &stream.workload
+    else {
+        return None;
+    };
+    if world == World::Unread {
+        return None;
+    }
+    match DueTimes::of(replay) {
+        Ok(found) => Some(found.times),
+        Err(whats) => {
+            let place = format!("{at}.workload.replay");
+            faults.extend(whats.into_iter().map(|what| Fault::new(&place, what)));
+            None
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! SHA-256, to know that a body file is the one that was planned.
+//! SHA-256, to know that a file is the one that was planned.
 
 use sha2::{Digest, Sha256};
 
 /// The digest of `bytes` in lower-case hexadecimal.
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))

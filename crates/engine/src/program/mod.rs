@@ -5,7 +5,7 @@
 
 mod check;
 mod compile;
-mod digest;
+pub(crate) mod digest;
 mod feed;
 mod feeds;
 mod flow;
@@ -62,6 +62,8 @@ pub struct StreamProgram {
     flow: flow::Flow,
     /// How long users keep cookies; off where none could ever be sent.
     pub cookies: Cookies,
+    /// What a replay replays; none: the stream is none.
+    pub due_times: Option<std::sync::Arc<[u64]>>,
     mix: Mix,
 }
 

@@ -269,7 +269,8 @@ fn fresh_per_s(stream: &Stream) -> Option<f64> {
         Reuse::Requests { requests } => f64::from(requests),
     };
     match &stream.workload {
-        Workload::Open { rate_per_s, .. } => Some(rate_per_s / per_connection),
+        // Of a rate that changes no part need last as long as a port is held.
+        Workload::Open { rate_per_s, .. } => rate_per_s.map(|rate| rate / per_connection),
         Workload::Closed { .. } => None,
     }
 }

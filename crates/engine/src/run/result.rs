@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use serde_json::{json, Map, Value};
 
 use crate::error::{Class, Outcome};
+use crate::estimate::Quantity;
 use crate::health::{Health, Signs};
-use crate::plan::{Plan, Role, Workload};
+use crate::plan::{Plan, Profile, Role, Stream, Workload};
 use crate::program::{CheckNote, CheckTally, Program, StepProgram};
 use crate::record::collector::{Collected, StreamTotals};
 use crate::record::files::{failures, statuses};
@@ -17,7 +18,7 @@ use crate::record::grid::Phase;
 use crate::record::interval::CLASSES;
 use crate::record::merge::{add_counts, Counts, StreamSum};
 use crate::record::recorder::{ErrorLog, ErrorNote};
-use crate::units::seconds;
+use crate::units::{nanos, seconds};
 use crate::worker::{Left, WorkerEnd};
 
 use super::machine::Machine;
@@ -202,7 +203,7 @@ impl Material<'_> {
             "law": requests.law(),
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
-            "throughput_rps": series.response.throughput(),
+            "throughput_rps": self.throughput(stream, series.response.throughput()),
             "response_time_s": series.response.distribution(),
             "service_time_s": series.service.distribution(),
             "failed_time_s": series.failed.distribution(),
@@ -227,6 +228,32 @@ impl Material<'_> {
             },
             "little": self.little(index),
         })
+    }
+
+    /// A rate that changes by plan varies between intervals because it was asked to: that is no interval.
+    fn throughput(&self, stream: &Stream, counted: Quantity) -> Quantity {
+        let from = self.plan.warmup_ns;
+        let until = from.saturating_add(nanos(self.measured_s));
+        let changes = |profile: &Option<Profile>| {
+            profile
+                .as_ref()
+                .is_some_and(|profile| !profile.is_level(from, until))
+        };
+        let changes = match &stream.workload {
+            Workload::Closed { profile, .. } => changes(profile),
+            Workload::Open {
+                profile, replay, ..
+            } => replay.is_some() || changes(profile),
+        };
+        if changes {
+            Quantity {
+                low: None,
+                high: None,
+                ..counted
+            }
+        } else {
+            counted
+        }
     }
 
     fn in_phase(&self, phase: Phase, index: usize) -> Value {
@@ -259,7 +286,7 @@ impl Material<'_> {
                     "scenario": scenario.name,
                     "requests": self.requests_of_step(at).to_json(),
                     "checks": self.checks(index, &program.steps[step as usize]),
-                    "throughput_rps": response.throughput(),
+                    "throughput_rps": self.throughput(&self.plan.streams[index], response.throughput()),
                     "response_time_s": response.distribution(),
                     "service_time_s": service.distribution(),
                     "phases_s": {

@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
+use crate::feeding::Feeding;
 use crate::plan::Overflow;
 use crate::record::rows::{SampleRow, NO_CONNECTION};
 use crate::transport::Net;
@@ -41,11 +42,57 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.recorder.cross(self.end - u64::from(self.end > 0));
         self.is_closing = true;
         for index in 0..self.lanes.len() {
+            self.close_paces(index);
             self.close_users(index);
             self.close_arrivals(index);
             self.lanes[index].queue.clear();
         }
         self.ready.clear();
+    }
+
+    /// Iterations of paced users that were due while they were at an earlier one.
+    fn close_paces(&mut self, index: usize) {
+        let lane = &self.lanes[index];
+        if !lane
+            .timetable
+            .as_ref()
+            .is_some_and(|table| table.is_paced())
+        {
+            return;
+        }
+        for at in 0..lane.users.len() {
+            loop {
+                let lane = &mut self.lanes[index];
+                let user = &mut lane.users[at];
+                let Some(timetable) = &mut lane.timetable else {
+                    break;
+                };
+                if user.phase == Phase::Absent || user.iterations <= 1 {
+                    break;
+                }
+                let due = timetable
+                    .of(at as u32)
+                    .next(user.number, self.end, &mut lane.random);
+                if due.is_none_or(|due| due >= self.end) {
+                    break;
+                }
+                let scenario = lane.program.draw_scenario(&mut lane.random);
+                let scenario = &lane.program.scenarios[scenario];
+                // As for an arrival: without a record it would not have become due.
+                let has_records = |feeding: &mut Box<Feeding>| feeding.claim(scenario);
+                if !lane.feeding.as_mut().is_none_or(has_records) || !lane.quota.claim() {
+                    break;
+                }
+                if user.iterations != u64::MAX {
+                    user.iterations -= 1;
+                }
+                let (stream, number) = (lane.stream, user.number);
+                let step = scenario.first_step;
+                let seq = lane.quota.number();
+                self.recorder.due(stream, step);
+                self.leave_waiting(index, step, due.unwrap_or(self.end), seq, number);
+            }
+        }
     }
 
     fn close_users(&mut self, index: usize) {

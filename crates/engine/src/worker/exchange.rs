@@ -79,6 +79,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             program: lane.program,
             random: &mut lane.random,
             think: lane.think,
+            timing: lane
+                .timetable
+                .as_mut()
+                .map(|timetable| timetable.of(who.user)),
             quota: &mut lane.quota,
             values: lane.values.get_mut(who.user as usize),
             feeding: lane.feeding.as_deref_mut(),
@@ -104,7 +108,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 self.ready.push_back(who);
             }
             Action::Pause => self.timers.push(Timer {
-                at: user.due,
+                at: user.ready,
                 who,
                 kind: Kind::Due,
             }),

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::arrival::{Part, Schedule};
+use crate::arrival::rates::Rates;
+use crate::arrival::timetable::Timetable;
+use crate::arrival::{Intensity, Part, Schedule};
 use crate::cookies::{Jar, Site};
 use crate::feeding::Feeding;
 use crate::http1::known::KnownHead;
@@ -17,6 +19,8 @@ use crate::user::{Quota, User, NONE};
 const WORTH_SPLITTING: u32 = 32;
 /// Arrivals a second that one thread carries at ease.
 const RATE_OF_A_THREAD: f64 = 5_000.0;
+/// The due time of an arrival that does not come.
+const NEVER: u64 = u64::MAX;
 /// Streams draw from generators of their own: paths below the seed of the plan.
 const ARRIVALS: u64 = 1;
 const MIX: u64 = 2;
@@ -42,7 +46,7 @@ struct Arrivals {
 impl Arrivals {
     fn next(&mut self, program: &StreamProgram) -> Arrival {
         Arrival {
-            due: self.schedule.next().unwrap_or(u64::MAX),
+            due: self.schedule.next().unwrap_or(NEVER),
             scenario: program.draw_scenario(&mut self.mix),
         }
     }
@@ -114,6 +118,8 @@ pub struct Lane<'p> {
     pub feeding: Option<Box<Feeding>>,
     /// Pause between iterations; none: an open stream.
     pub think: Option<plan::Think>,
+    /// When iterations of its users are due; none: after the pause.
+    pub timetable: Option<Box<Timetable>>,
     /// Its arrivals; none: a closed stream.
     pub open: Option<Open>,
     /// Numbers of requests.
@@ -144,27 +150,50 @@ pub fn worth(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
         Workload::Closed {
             users, requests, ..
         } => here(u64::from(*users).min(requests.unwrap_or(u64::MAX))),
-        Workload::Open {
-            rate_per_s,
-            max_in_flight,
-            ..
-        } => {
-            let by_rate = rate_per_s / f64::from(share.of) / RATE_OF_A_THREAD;
+        Workload::Open { max_in_flight, .. } => {
+            let by_rate = peak_per_s(&stream.workload) / f64::from(share.of) / RATE_OF_A_THREAD;
             (here((*max_in_flight).into()) / WORTH_SPLITTING).min(by_rate.ceil() as u32)
         }
     };
     worth.min(pooled).clamp(1, threads)
 }
 
-/// The closed users of a part; they begin evenly spread over the ramp.
-fn closed_users(all: u32, ramp_ns: u64, iterations: Option<u64>, part: Part) -> Vec<User> {
+/// The most arrivals a second of an open workload; 0 of a closed one.
+fn peak_per_s(workload: &Workload) -> f64 {
+    let Workload::Open {
+        rate_per_s,
+        profile,
+        replay,
+        ..
+    } = workload
+    else {
+        return 0.0;
+    };
+    let constant = rate_per_s.unwrap_or(0.0);
+    let of_profile = profile.as_ref().map_or(0.0, plan::Profile::peak);
+    let of_replay = replay.as_ref().map_or(0.0, |replay| replay.peak_per_s);
+    constant.max(of_profile).max(of_replay)
+}
+
+/// The closed users of a part who come at all; they begin evenly spread over the ramp, or with the profile.
+fn closed_users(
+    all: u32,
+    ramp_ns: u64,
+    iterations: Option<u64>,
+    timetable: Option<&Timetable>,
+    part: Part,
+) -> Vec<User> {
     let ours = count_of(u64::from(all), part);
     (0..ours)
-        .map(|j| {
+        .filter_map(|j| {
             let number = part.index + j * part.of;
             let mut user = User::new(number as u32, iterations);
-            user.due = (u128::from(ramp_ns) * u128::from(number) / u128::from(all)) as u64;
-            user
+            let begin = (u128::from(ramp_ns) * u128::from(number) / u128::from(all)) as u64;
+            user.due = match timetable {
+                None => begin,
+                Some(timetable) => timetable.first(number as u32, begin)?,
+            };
+            Some(user)
         })
         .collect()
 }
@@ -180,6 +209,7 @@ impl Open {
     ) -> Option<Open> {
         let Workload::Open {
             rate_per_s,
+            profile,
             arrivals,
             max_in_flight,
             overflow,
@@ -188,8 +218,13 @@ impl Open {
         else {
             return None;
         };
+        let intensity = match (profile, &program.due_times) {
+            (Some(profile), _) => Intensity::Shaped(Rates::new(profile)),
+            (None, Some(times)) => Intensity::Replay(times.clone()),
+            (None, None) => Intensity::Constant((*rate_per_s)?),
+        };
         let mut head = Arrivals {
-            schedule: Schedule::new(seed, *rate_per_s, *arrivals, part),
+            schedule: Schedule::of(seed, intensity, *arrivals, part),
             mix,
         };
         let tail = head.clone();
@@ -220,6 +255,7 @@ impl<'p> Lane<'p> {
         let path = |purpose: u64| [index as u64, purpose, part.index];
         let mut users = Vec::new();
         let mut open = None;
+        let mut timetable = Timetable::new(&stream.workload).map(Box::new);
         let (places, think, requests) = match &stream.workload {
             Workload::Closed {
                 users: all,
@@ -227,8 +263,12 @@ impl<'p> Lane<'p> {
                 ramp_ns,
                 iterations,
                 requests,
+                ..
             } => {
-                users = closed_users(*all, *ramp_ns, *iterations, part);
+                users = closed_users(*all, *ramp_ns, *iterations, timetable.as_deref(), part);
+                if let Some(timetable) = &mut timetable {
+                    timetable.seat(users.iter().map(|user| user.due));
+                }
                 (users.len() as u32, Some(*think), *requests)
             }
             Workload::Open { requests, .. } => {
@@ -289,6 +329,7 @@ impl<'p> Lane<'p> {
             },
             users,
             think,
+            timetable,
             open,
             quota,
             random: Random::derived(plan.seed, &path(CONTENT)),
@@ -311,13 +352,14 @@ impl<'p> Lane<'p> {
             && self
                 .open
                 .as_ref()
-                .is_none_or(|open| open.backlog == 0 && (open.is_dry || self.quota.is_used_up()))
+                .is_none_or(|open| open.backlog == 0 && self.next_arrival().is_none())
     }
 
     /// When its next arrival is due.
     pub fn next_arrival(&self) -> Option<u64> {
         let open = self.open.as_ref()?;
-        (!self.quota.is_used_up() && !open.is_dry).then_some(open.next.due)
+        let due = open.next.due;
+        (due != NEVER && !open.is_dry && !self.quota.is_used_up()).then_some(due)
     }
 
     /// Takes the next arrival if it is due at `now`; it becomes the youngest of the backlog.

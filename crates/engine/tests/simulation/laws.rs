@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loadlens_engine::error::Outcome;
-use loadlens_engine::plan::{Stream, Workload};
+use loadlens_engine::plan::{Profile, Stream, Workload};
 use loadlens_engine::record::grid::Phase;
 use loadlens_engine::record::interval::CLASSES;
 use loadlens_engine::record::merge::StreamSum;
@@ -377,13 +377,17 @@ fn check_exchange(history: &History, told: &Told, exchange: &Exchange, row: &Sam
 /// Answers stand in the phase in which they ended.
 fn check_phases(history: &History) {
     let plan = &history.plan;
+    let goes_on = |profile: &Option<Profile>| !profile.as_ref().is_some_and(Profile::ends);
     let has_all = plan.streams.iter().all(|stream| match &stream.workload {
         Workload::Closed {
             requests,
             iterations,
+            profile,
             ..
-        } => requests.is_none() && iterations.is_none(),
-        Workload::Open { requests, .. } => requests.is_none(),
+        } => requests.is_none() && iterations.is_none() && goes_on(profile),
+        Workload::Open {
+            requests, profile, ..
+        } => requests.is_none() && goes_on(profile),
     });
     let Some(duration) = plan.duration_ns else {
         return;
@@ -417,6 +421,8 @@ fn check_pool(history: &History) {
             users,
             requests: None,
             iterations: None,
+            profile: None,
+            pace: None,
             ..
         },
         Some(pool),

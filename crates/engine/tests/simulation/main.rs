@@ -6,6 +6,7 @@
 mod history;
 mod laws;
 mod plans;
+mod shaped;
 mod world;
 
 use std::collections::{BTreeMap, HashSet};

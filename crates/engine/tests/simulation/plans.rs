@@ -57,6 +57,55 @@ fn steps(draws: &mut Draws, think: &Value) -> Vec<Value> {
     }
 }
 
+/// A shape whose highest level is `peak`: one that ends, or one that begins again.
+fn profile(draws: &mut Draws, peak: f64) -> Value {
+    draws.of(&[
+        json!({"segments": [
+            {"ns": 60 * MS, "start": 0.0, "end": peak},
+            {"ns": 20 * MS, "start": peak, "end": 0.0},
+        ]}),
+        json!({"segments": [
+            {"ns": 7 * MS, "start": peak, "end": peak},
+            {"ns": 9 * MS, "start": 0.0, "end": peak / 5.0},
+        ], "repeats": true}),
+    ])
+}
+
+/// A closed workload: users all the time or along a shape, with pauses or at a pace.
+fn closed(draws: &mut Draws, think: &Value, requests: &Value, iterations: &Value) -> Value {
+    let mut workload = json!({
+        "kind": "closed", "users": draws.of(&[1, 2, 7]), "think": think,
+        "ramp_ns": draws.of(&[0, 20 * MS]), "requests": requests, "iterations": iterations,
+    });
+    if draws.of(&[true, false, false]) {
+        workload["users"] = json!(5);
+        workload["ramp_ns"] = json!(0);
+        workload["profile"] = profile(draws, 5.0);
+    }
+    if draws.of(&[true, false, false]) {
+        workload["think"] = json!({"kind": "none"});
+        workload["pace"] = draws.of(&[
+            json!({"kind": "fixed", "ns": 3 * MS}),
+            json!({"kind": "exponential", "mean_ns": 2 * MS}),
+        ]);
+    }
+    workload
+}
+
+/// An open workload: a rate, or a rate along a shape.
+fn open(draws: &mut Draws, requests: &Value) -> Value {
+    let mut workload = json!({
+        "kind": "open", "rate_per_s": draws.of(&[50.0, 1000.0, 5000.0]),
+        "arrivals": draws.of(&["constant", "poisson"]), "max_in_flight": draws.of(&[1, 3, 20]),
+        "overflow": draws.of(&["queue", "drop"]), "requests": requests,
+    });
+    if draws.of(&[true, false, false]) {
+        workload["rate_per_s"] = json!(null);
+        workload["profile"] = profile(draws, 1500.0);
+    }
+    workload
+}
+
 /// What a seed decides about the load.
 pub fn draw_plan(random: &mut Random) -> Value {
     let draws = &mut Draws(random);
@@ -69,15 +118,8 @@ pub fn draw_plan(random: &mut Random) -> Value {
     let iterations = draws.of(&[json!(null), json!(null), json!(1), json!(5)]);
     let is_open = draws.is();
     let workload = match is_open {
-        false => json!({
-            "kind": "closed", "users": draws.of(&[1, 2, 7]), "think": think,
-            "ramp_ns": draws.of(&[0, 20 * MS]), "requests": requests, "iterations": iterations,
-        }),
-        true => json!({
-            "kind": "open", "rate_per_s": draws.of(&[50.0, 1000.0, 5000.0]),
-            "arrivals": draws.of(&["constant", "poisson"]), "max_in_flight": draws.of(&[1, 3, 20]),
-            "overflow": draws.of(&["queue", "drop"]), "requests": requests,
-        }),
+        false => closed(draws, &think, &requests, &iterations),
+        true => open(draws, &requests),
     };
     let timeout = draws.of(&[2 * MS, 8 * MS, 40 * MS]);
     let steps = steps(draws, &think);

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from loadlens.lint import DesignFault
+from loadlens.looks import loads
 from loadlens.model.study import Case, PlannedTrial, Probe, Study
-from loadlens.model.workload import Closed, Connection, Open, Think
+from loadlens.model.workload import Closed, Connection, Open
 from loadlens.units import duration_text
 
 _WIDTH = 100
@@ -83,16 +84,8 @@ def _workload(case: Case) -> str:
     workload = case.workload
     if isinstance(workload, Open):
         limit = f"{workload.max_in_flight} in flight, then {workload.overflow}"
-        return f"{workload.rate_per_s:g}/s {workload.arrivals}, {limit}"
-    ramp = f", ramp {duration_text(workload.ramp_ns / 1e9)}" if workload.ramp_ns else ""
-    return f"{_many(workload.users, 'user')}{ramp}{_think(workload.think)}"
-
-
-def _think(think: Think) -> str:
-    if think.kind == "none":
-        return ", no think time"
-    law = "" if think.kind == "fixed" else f" ({think.kind})"
-    return f", think {duration_text(think.mean_s)}{law}"
+        return f"{loads.size(workload)}, {limit}"
+    return f"{loads.size(workload)}, {loads.pauses(workload) or 'no think time'}"
 
 
 def _connection(connection: Connection) -> str:
@@ -125,7 +118,7 @@ def _probes(cases: Sequence[Case]) -> list[tuple[str, str]]:
 
 def _probe(probe: Probe) -> str:
     step = probe.scenario.steps[0]
-    rate = f"{probe.workload.rate_per_s:g}/s {probe.workload.arrivals}"
+    rate = loads.size(probe.workload)
     return f"{probe.name}: {step.method} {step.path}, {rate}, connection {_connection(probe.connection)}"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from loadlens import calibration
 from loadlens.calibration import Calibration
-from loadlens.looks import numbers, words
+from loadlens.looks import loads, numbers, words
 from loadlens.looks.numbers import Scale
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import State
@@ -80,7 +80,7 @@ def summary(
     """Return the lines of the summary of a plan with one load; `calibrated`: what doctor found here."""
     stream = result["streams"][0]
     lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
-    reasons = _reasons(stream, result)
+    reasons = [*_reasons(stream, result), *_changes(plan, result)]
     lines += [f"  {reason}" for reason in reasons]
     if quiet:
         return lines
@@ -181,6 +181,16 @@ def _own_limits(stream: Block) -> list[tuple[str, int]]:
         for kind, words_of in OWN_LIMITS.items()
         if kind in stream["errors"]
     ]
+
+
+def _changes(plan: Plan, result: Block) -> list[str]:
+    """That the figures are of several levels of load, where they are."""
+    workload, begin_ns = plan.streams[0].workload, plan.warmup_ns
+    end_ns = begin_ns + max(1, round(1e9 * result["measured_s"]))
+    levels = workload.profile
+    if not workload.is_shaped or (levels is not None and levels.is_level(begin_ns, end_ns)):
+        return []
+    return ["the load changed by plan: figures are of all its levels together, throughput has no interval"]
 
 
 def figure(metric: str, unit: str, quantity: Block, samples: int) -> Figure:
@@ -408,10 +418,11 @@ def _load_line(plan: Plan, result: Block) -> str:
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
     if isinstance(workload, Closed):
-        size = f"closed loop · {workload.users} connection{'s' if workload.users != 1 else ''}"
+        noun = "connection" if workload.profile is None else "user"
+        size = " · ".join(part for part in (loads.size(workload, noun=noun), loads.pauses(workload)) if part)
+        size = f"closed loop · {size}"
     else:
-        rate = f"{workload.rate_per_s:g} /s {workload.arrivals}"
-        size = f"open loop · {rate} · at most {workload.max_in_flight} at once"
+        size = f"open loop · {loads.size(workload)} · at most {workload.max_in_flight} at once"
     warm = f" after {numbers.duration(result['warmup_s'])} warm-up" if result["warmup_s"] else ""
     path = words.cut(words.plain(step.path), 40)
     return f"{step.method} {path} · {size} · {result['measured_s']:.1f} s{warm}"

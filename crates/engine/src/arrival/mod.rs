@@ -2,6 +2,18 @@
 //!
 //! Every engine thread of every machine generates the whole schedule and keeps its own arrivals, so the
 //! parts of a schedule together are exactly the whole, however it is split.
+//!
+//! A rate that changes stands in `rates`, due times from a file in `replay`, users who come and go in `presence`, and what
+//! is due for them in `timetable`.
+
+pub mod presence;
+pub mod rates;
+pub mod replay;
+pub mod timetable;
+
+use std::sync::Arc;
+
+use rates::{Cursor, Rates};
 
 use crate::plan::{Arrivals, Share, Think};
 use crate::random::Random;
@@ -52,9 +64,53 @@ enum Law {
         now: u128,
         passed: u64,
     },
+    Shaped {
+        rates: Rates,
+        cursor: Cursor,
+        /// Draws of gaps; none: arrivals come where the integral of the rate is a whole number.
+        random: Option<Random>,
+        /// Where arrival `passed - 1` was, in units of the rates.
+        area: u128,
+        passed: u64,
+    },
+    Replay(Arc<[u64]>),
+}
+
+/// How much is asked over time.
+#[derive(Clone, Debug)]
+pub enum Intensity {
+    /// So many arrivals a second, above 0.
+    Constant(f64),
+    /// A rate that changes.
+    Shaped(Rates),
+    /// Arrivals at these times, nanoseconds since the start, rising.
+    Replay(Arc<[u64]>),
 }
 
 impl Schedule {
+    /// The part `part` of the schedule that `seed` determines.
+    ///
+    /// Of a rate that changes, arrival k of a constant schedule is due at the moment after which the rate's integral is
+    /// above k; Poisson: after which it is above the sum of k + 1 draws of mean 1. A replay has no law of its own.
+    pub fn of(seed: u64, intensity: Intensity, arrivals: Arrivals, part: Part) -> Self {
+        let law = match intensity {
+            Intensity::Constant(rate) => return Schedule::new(seed, rate, arrivals, part),
+            Intensity::Shaped(rates) => Law::Shaped {
+                rates,
+                cursor: Cursor::default(),
+                random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
+                area: 0,
+                passed: 0,
+            },
+            Intensity::Replay(times) => Law::Replay(times),
+        };
+        Schedule {
+            law,
+            next: part.index,
+            of: part.of,
+        }
+    }
+
     /// The part `part` of the schedule that `seed` determines; `rate_per_s` is of the whole, above 0.
     ///
     /// Constant: arrival k is due at k / rate, rounded to the nanosecond, the first at 0; so [0, T) holds exactly
@@ -85,9 +141,10 @@ impl Schedule {
 impl Iterator for Schedule {
     type Item = u64;
 
+    /// None: there is no further arrival.
     fn next(&mut self) -> Option<u64> {
         let number = self.next;
-        self.next += self.of;
+        self.next = number.saturating_add(self.of);
         Some(match &mut self.law {
             Law::Constant(grid) => grid.due_ns(number),
             Law::Poisson {
@@ -102,6 +159,29 @@ impl Iterator for Schedule {
                 }
                 u64::try_from(*now >> 32).unwrap_or(u64::MAX)
             }
+            Law::Shaped {
+                rates,
+                cursor,
+                random,
+                area,
+                passed,
+            } => {
+                let area = match random {
+                    None => u128::from(number).checked_mul(rates.unit())?,
+                    Some(random) => {
+                        while *passed <= number {
+                            let gap = random.exponential() * rates.unit() as f64;
+                            *area = area.saturating_add(gap as u128);
+                            *passed += 1;
+                        }
+                        *area
+                    }
+                };
+                rates.reaches(area, cursor)?
+            }
+            Law::Replay(times) => *usize::try_from(number)
+                .ok()
+                .and_then(|number| times.get(number))?,
         })
     }
 }
@@ -150,6 +230,16 @@ impl Grid {
 }
 
 impl Think {
+    /// The mean length, in nanoseconds.
+    pub fn mean_ns(&self) -> f64 {
+        match *self {
+            Think::None => 0.0,
+            Think::Fixed { ns } => ns as f64,
+            Think::Uniform { low_ns, high_ns } => (low_ns as f64 + high_ns as f64) / 2.0,
+            Think::Exponential { mean_ns } => mean_ns as f64,
+        }
+    }
+
     /// The length of one pause, in nanoseconds.
     #[inline]
     pub fn sample(&self, random: &mut Random) -> u64 {
@@ -170,6 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::plan::{Profile, Segment};
 
     fn due_before(rate_per_s: f64, arrivals: Arrivals, part: Part, seconds: u64) -> Vec<u64> {
         Schedule::new(1, rate_per_s, arrivals, part)
@@ -323,6 +414,155 @@ mod tests {
             .sample(&mut random),
             4
         );
+    }
+
+    fn shaped(segments: &[Segment], repeats: bool) -> Intensity {
+        let segments = segments.to_vec();
+        Intensity::Shaped(Rates::new(&Profile { segments, repeats }))
+    }
+
+    #[test]
+    fn a_profile_that_never_changes_is_the_constant_schedule() {
+        for rate in [3.0, 250.25, 1e-3, 99_999.0] {
+            let level = Segment {
+                ns: NS_PER_S,
+                start: rate,
+                end: rate,
+            };
+            for repeats in [false, true] {
+                let profile = shaped(&[level], repeats);
+                let constant = Schedule::new(1, rate, Arrivals::Constant, Part::WHOLE);
+                let of_profile = Schedule::of(1, profile, Arrivals::Constant, Part::WHOLE);
+
+                let (expected, found): (Vec<u64>, Vec<u64>) =
+                    constant.zip(of_profile).take(5000).unzip();
+
+                assert_eq!(found, expected, "{rate} {repeats}");
+            }
+        }
+    }
+
+    #[test]
+    fn poisson_counts_of_a_ramp_have_the_integral_as_mean_and_variance() {
+        // From 0 to 200/s in 1 s and back to 0 in 1 s: 25 arrivals in the first half second, 75 in the second,
+        // 100 in the third and fourth together.
+        let up = Segment {
+            ns: NS_PER_S,
+            start: 0.0,
+            end: 200.0,
+        };
+        let down = Segment {
+            ns: NS_PER_S,
+            start: 200.0,
+            end: 0.0,
+        };
+        let seeds = 4000;
+        let (mut sums, mut squares) = ([0f64; 3], [0f64; 3]);
+
+        for seed in 0..seeds {
+            let profile = shaped(&[up, down], false);
+            let due: Vec<u64> =
+                Schedule::of(seed, profile, Arrivals::Poisson, Part::WHOLE).collect();
+            let before = |ns: u64| due.partition_point(|due| *due < ns) as f64;
+            let marks = [0, NS_PER_S / 2, NS_PER_S, 2 * NS_PER_S].map(before);
+            for at in 0..3 {
+                let count = marks[at + 1] - marks[at];
+                sums[at] += count;
+                squares[at] += count * count;
+            }
+            assert_eq!(marks[3] as usize, due.len()); // it ends
+        }
+
+        for (at, integral) in [25.0, 75.0, 100.0f64].into_iter().enumerate() {
+            let n = seeds as f64;
+            let mean = sums[at] / n;
+            let variance = squares[at] / n - mean * mean;
+            // Standard errors: sqrt(integral / n) and about integral sqrt(2 / n); five of them.
+            assert!(
+                (mean - integral).abs() < 5.0 * (integral / n).sqrt(),
+                "{at}: {mean}"
+            );
+            assert!(
+                (variance / integral - 1.0).abs() < 5.0 * (2.0 / n).sqrt(),
+                "{at}: {variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_replay_is_the_file_and_ends_with_it() {
+        let times: Arc<[u64]> = [0, 5, 5, 9].into();
+        let replay = |part| {
+            let intensity = Intensity::Replay(times.clone());
+            Schedule::of(1, intensity, Arrivals::Constant, part).collect::<Vec<_>>()
+        };
+
+        assert_eq!(replay(Part::WHOLE), [0, 5, 5, 9]);
+        assert_eq!(replay(Part { index: 1, of: 3 }), [5]);
+    }
+
+    fn segments() -> impl Strategy<Value = Vec<Segment>> {
+        let level = || prop_oneof![Just(0.0), 0.0f64..2000.0, (1u32..2000).prop_map(f64::from)];
+        let segment = (1u64..3 * NS_PER_S, level(), level(), any::<bool>());
+        let segment = segment.prop_map(|(ns, start, end, is_flat)| Segment {
+            ns,
+            start,
+            end: if is_flat { start } else { end },
+        });
+        prop::collection::vec(segment, 1..6)
+            .prop_filter("a rate", |all| all.iter().any(|s| s.start.max(s.end) > 1.0))
+    }
+
+    /// The integral of a profile up to `ns`, of floats.
+    fn integral(segments: &[Segment], repeats: bool, ns: u64) -> f64 {
+        let mut sum = 0.0;
+        let mut left = ns;
+        let (mut at, mut last) = (0, 0.0);
+        while left > 0 {
+            if at == segments.len() && !repeats {
+                return sum + last * left as f64 / 1e9;
+            }
+            let segment = segments[at % segments.len()];
+            let part = left.min(segment.ns);
+            let share = part as f64 / segment.ns as f64;
+            let end = segment.start + (segment.end - segment.start) * share;
+            sum += (segment.start + end) / 2.0 * part as f64 / 1e9;
+            (left, last) = (left - part, segment.end);
+            at += 1;
+        }
+        sum
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn the_parts_of_a_shaped_schedule_are_the_whole(
+            segments in segments(), repeats: bool, is_poisson: bool, of in 1u64..9, seed: u64,
+        ) {
+            let law = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let whole: Vec<u64> = Schedule::of(seed, shaped(&segments, repeats), law, Part::WHOLE).take(400).collect();
+
+            prop_assert!(whole.windows(2).all(|pair| pair[0] <= pair[1]));
+            for index in 0..of {
+                let part = Schedule::of(seed, shaped(&segments, repeats), law, Part { index, of });
+                let expected: Vec<u64> = whole.iter().copied().skip(index as usize).step_by(of as usize).collect();
+                prop_assert_eq!(part.take(expected.len()).collect::<Vec<_>>(), expected);
+            }
+        }
+
+        #[test]
+        fn as_many_arrivals_come_before_a_moment_as_the_integral_says(
+            segments in segments(), repeats: bool, at in 1u64..20 * NS_PER_S,
+        ) {
+            let schedule = Schedule::of(1, shaped(&segments, repeats), Arrivals::Constant, Part::WHOLE);
+            let expected = integral(&segments, repeats, at);
+
+            // Arrival k comes where the integral is k, so [0, T) holds the integral up to T, rounded up.
+            let count = schedule.take_while(|due| *due < at).count() as f64;
+
+            prop_assert!(count >= (expected - 1e-5).ceil() && count <= (expected + 1e-5).ceil(), "{} {}", count, expected);
+        }
     }
 
     proptest! {

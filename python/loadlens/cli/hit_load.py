@@ -1,0 +1,222 @@
+"""The load that the flags of `hit` ask for: closed or open, steady or shaped, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from loadlens import units
+from loadlens.errors import UsageError
+from loadlens.model.profile import Profile, Shape, Shaped, ramp, shaped
+from loadlens.model.workload import Closed, Open, Replay, Think
+from loadlens.units import UnitError, duration_text
+
+Value = TypeVar("Value")
+
+DEFAULT_CONNECTIONS = 10
+DEFAULT_DURATION = "10s"
+DEFAULT_IN_FLIGHT = 1000
+MORE_DUE_TIME_FAULTS = 3  # shown beside the first
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFlags:
+    """What was written behind each flag; none: it was not given."""
+
+    connections: str | None = None
+    requests: str | None = None
+    duration: str | None = None
+    rate: str | None = None
+    arrivals: str | None = None
+    overflow: str | None = None
+    think: str | None = None
+    pace: str | None = None
+    ramp: str | None = None
+    stages: str | None = None
+    steps: str | None = None
+    bursts: str | None = None
+    replay: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HitLoad:
+    """The workload, and the measured part."""
+
+    workload: Closed | Open
+    duration_ns: int | None
+
+
+def quantity(parse: Callable[[str], Value], text: str, flag: str) -> Value:
+    """What the text of a flag says, or the flag's fault."""
+    try:
+        return parse(text)
+    except UnitError as fault:
+        raise UsageError(fault.message, where=flag, hint=fault.example) from None
+
+
+def load_of(flags: LoadFlags, warmup_ns: int) -> HitLoad:
+    """The load.
+
+    Raises:
+        UsageError: A flag that cannot be read, or flags that do not go together.
+    """
+    _exclude(flags)
+    requests = _count(flags.requests, "--requests", "request")
+    levels = _shaped(flags)
+    is_open = flags.rate is not None or flags.replay is not None or (levels is not None and levels.is_open)
+    workload = _open(flags, levels, requests) if is_open else _closed(flags, levels, requests)
+    return HitLoad(workload, _duration_ns(flags, workload, warmup_ns))
+
+
+def _exclude(flags: LoadFlags) -> None:
+    shapes = [
+        f"--{name}"
+        for name in ("ramp", "stages", "steps", "bursts", "replay")
+        if getattr(flags, name) is not None
+    ]
+    if len(shapes) > 1:
+        raise UsageError("several shapes of one load", where=" and ".join(shapes), hint="one of them")
+    if flags.think is not None and flags.pace is not None:
+        raise UsageError(
+            "a think time and a pace each say when the next request begins",
+            where="--think and --pace",
+            hint="one of the two",
+        )
+    if flags.rate is not None and flags.replay is not None:
+        raise UsageError(
+            "a replay has no rate: its due times are in the file",
+            where="--rate and --replay",
+            hint="one of the two",
+        )
+    if flags.replay is not None and flags.arrivals is not None:
+        raise UsageError(
+            "a replay has no law: its due times are in the file",
+            where="--arrivals and --replay",
+            hint="one of the two",
+        )
+
+
+def _count(text: str | None, flag: str, noun: str) -> int | None:
+    if text is None:
+        return None
+    number = quantity(units.count, text, flag)
+    if number < 1:
+        raise UsageError(f"needs at least 1 {noun}, got {number}", where=flag)
+    return number
+
+
+def _shaped(flags: LoadFlags) -> Shaped | None:
+    written: list[tuple[Shape, str | None]] = [
+        ("stages", flags.stages),
+        ("steps", flags.steps),
+        ("bursts", flags.bursts),
+    ]
+    given = next(((shape, text) for shape, text in written if text is not None), None)
+    if given is None:
+        return None
+    from loadlens.define import loads
+
+    shape, text = given
+    parse = {"stages": loads.stages, "steps": loads.steps, "bursts": loads.bursts}[shape]
+    legs = quantity(parse, text, f"--{shape}")
+    rate = None if flags.rate is None else quantity(units.rate_per_s, flags.rate, "--rate")
+    is_open = rate is not None or any(leg.is_rate for leg in legs)
+    # With rates, -c bounds what is under way, as it does with --rate.
+    users = None if is_open else _count(flags.connections, "--connections", "connection")
+    return quantity(lambda _: shaped(shape, legs, users=users, rate=rate), text, f"--{shape}")
+
+
+def _closed(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Closed:
+    for name in ("arrivals", "overflow"):
+        if getattr(flags, name) is not None:
+            raise UsageError(
+                "means something to a load with a rate only",
+                where=f"--{name}",
+                hint=f"--rate 100 --{name} ...",
+            )
+    users = _count(flags.connections, "--connections", "connection") or DEFAULT_CONNECTIONS
+    return Closed(
+        users=users if levels is None else int(levels.profile.peak),
+        think=_pause(flags.think, "think") or Think(),
+        pace=_pause(flags.pace, "pace"),
+        ramp_ns=0 if flags.ramp is None else quantity(units.duration_ns, flags.ramp, "--ramp"),
+        requests=requests,
+        profile=None if levels is None else levels.profile,
+    )
+
+
+def _pause(text: str | None, name: str) -> Think | None:
+    if text is None:
+        return None
+    from loadlens.define import loads
+
+    return quantity({"think": loads.think, "pace": loads.pace}[name], text, f"--{name}")
+
+
+def _open(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Open:
+    for name, verb in (("think", "think"), ("pace", "have a pace")):
+        if getattr(flags, name) is not None:
+            raise UsageError(
+                f"users who {verb} do not keep a rate", where=f"--{name} and --rate", hint="one of the two"
+            )
+    arrivals, overflow = flags.arrivals or "constant", flags.overflow or "queue"
+    if arrivals not in ("constant", "poisson"):
+        raise UsageError(
+            f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson"
+        )
+    if overflow not in ("queue", "drop"):
+        raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
+    rate = None if flags.rate is None else quantity(units.rate_per_s, flags.rate, "--rate")
+    profile = None if levels is None else levels.profile
+    ramp_ns = 0 if flags.ramp is None else quantity(units.duration_ns, flags.ramp, "--ramp")
+    if rate is not None and ramp_ns:
+        profile = ramp(rate, ramp_ns)
+    return Open(
+        rate_per_s=rate if profile is None else None,
+        arrivals="poisson" if arrivals == "poisson" else "constant",
+        max_in_flight=_count(flags.connections, "--connections", "connection") or DEFAULT_IN_FLIGHT,
+        overflow="drop" if overflow == "drop" else "queue",
+        requests=requests,
+        profile=profile,
+        replay=None if flags.replay is None else _replay(flags.replay),
+    )
+
+
+def _replay(text: str) -> Replay:
+    from loadlens import engine
+    from loadlens.define import loads
+
+    written = quantity(loads.replay, text, "--replay")
+    found = engine.read_due_times(written.file, written)
+    if isinstance(found, Replay):
+        return found
+    first, *others = found
+    more = "".join(f"; {fault}" for fault in others[:MORE_DUE_TIME_FAULTS])
+    raise UsageError(first + more, where="--replay", hint="due times one a line, rising: 0, 0.25, 1.5")
+
+
+def _duration_ns(flags: LoadFlags, workload: Closed | Open, warmup_ns: int) -> int | None:
+    """As asked; else what is left of the shape after the warm-up, or 10 s."""
+    if flags.duration is not None:
+        return quantity(units.duration_ns, flags.duration, "--duration")
+    usual = units.duration_ns(DEFAULT_DURATION)
+    levels = workload.profile
+    if levels is not None and levels.repeats:
+        # Whole cycles, so that what is asked is asked as often as planned.
+        return None if flags.requests is not None else -(-usual // levels.length_ns) * levels.length_ns
+    if levels is not None and flags.ramp is None:
+        return _rest(levels, warmup_ns)
+    if flags.requests is not None or (isinstance(workload, Open) and workload.replay is not None):
+        return None
+    return usual
+
+
+def _rest(levels: Profile, warmup_ns: int) -> int:
+    if warmup_ns >= levels.length_ns:
+        raise UsageError(
+            f"the load ends after {duration_text(levels.length_ns / 1e9)}, within the warm-up",
+            where="--warmup",
+            hint="a shorter warm-up, or --duration",
+        )
+    return levels.length_ns - warmup_ns
