@@ -249,7 +249,6 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "scenarios.look[0].check.latency",
         ),
         (SMALL + "report: {promql: {}}\n", "promql is not supported yet", "report.promql"),
-        (SMALL + "feeds: {}\n", "feeds is not supported yet", "feeds"),
     ],
 )
 def test_later_parts_of_the_format_are_never_ignored(

@@ -169,7 +169,7 @@ fn is_marked(lag_p99_s: Option<f64>, signs: &Signs) -> bool {
     let of_service = signs
         .service_p99_ns
         .map_or(MARK_S, |p99| MARK_SHARE * seconds(p99));
-    lag_p99_s.is_some_and(|lag| lag > of_service.min(MARK_S).max(LAG_FLOOR_S))
+    lag_p99_s.is_some_and(|lag| lag > of_service.clamp(LAG_FLOOR_S, MARK_S))
 }
 
 /// Microseconds for people.

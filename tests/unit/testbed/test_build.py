@@ -84,11 +84,6 @@ def test_a_build_that_fails_shows_the_tools_own_words(tmp_path: Path) -> None:
     assert str(tmp_path) in raised.value.hint
 
 
-def test_a_kind_of_build_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(TestbedError, match="there is no build of kind 'maven' yet"):
-        prepare([service(Build("maven", "pom.xml"))], cache=tmp_path, folder=tmp_path)
-
-
 def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LOADLENS_CACHE", str(tmp_path))
     chosen = default_cache()

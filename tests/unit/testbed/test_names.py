@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadlens.errors import TestbedError
+from loadlens.testbed.commands import arguments
 from loadlens.testbed.names import Names
-from loadlens.testbed.replicas import arguments
 
 NAMES = Names(
     {
