@@ -77,7 +77,8 @@ def plan(headers: tuple[tuple[str, str], ...] = ()) -> Plan:
 # --- live files --------------------------------------------------------------------------------------
 
 SAMPLE_ROW = struct.Struct("<QqqqqIIIIHHBBBB")
-CONNECTION_ROW = struct.Struct("<IIqqqIBBBBQ")
+CONNECTION_ROW_OF_1 = struct.Struct("<IIqqqIBBBBQ")
+CONNECTION_ROW = struct.Struct("<IIqqqIBBBBQq")
 
 
 def sample(seq: int, **changes: int) -> tuple[int, ...]:
@@ -105,7 +106,7 @@ def sample(seq: int, **changes: int) -> tuple[int, ...]:
 
 def chunk(magic: bytes, rows: Iterable[tuple[int, ...]]) -> bytes:
     """Head and rows of one chunk."""
-    form = SAMPLE_ROW if magic.startswith(b"LLS") else CONNECTION_ROW
+    form = {b"LLS1": SAMPLE_ROW, b"LLC1": CONNECTION_ROW_OF_1, b"LLC2": CONNECTION_ROW}[magic]
     packed = [form.pack(*row) for row in rows]
     payload = b"".join(packed)
     return struct.pack("<4sIII", magic, len(packed), zlib.crc32(payload), 0) + payload
@@ -188,8 +189,8 @@ def write_live_of_engine(live: Path, *, samples: int = 100, chunk_rows: int = 40
     rows = [sample(seq) for seq in range(samples)]
     starts = range(0, samples, chunk_rows)
     (live / "samples.bin").write_bytes(b"".join(chunk(b"LLS1", rows[i : i + chunk_rows]) for i in starts))
-    one = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 0, 12_000)
-    (live / "connections.bin").write_bytes(chunk(b"LLC1", [one]))
+    one = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 1, 12_000, 700)
+    (live / "connections.bin").write_bytes(chunk(b"LLC2", [one]))
     (live / "intervals.hlog").write_text(
         "#[Histogram log format version 1.3]\n"
         + hlog_line("load.look.ok.response", 0.0, 0.25, {1_000_000: samples // 2})

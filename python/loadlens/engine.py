@@ -53,6 +53,10 @@ class Run:
             raise PlanError(f"the engine refuses the plan: {lines}")
         try:
             self._run = _engine.Run(text)
+        except ValueError as told:
+            # What only the files show that a plan names: bodies, certificates, keys.
+            lines = "; ".join(f"{where}: {what}" for where, what in json.loads(str(told)))
+            raise PlanError(f"the engine refuses the plan: {lines}") from None
         except OSError as fault:
             what, _, advice = str(fault).partition("\n")
             raise EngineError(

@@ -239,8 +239,8 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "services.web.use",
         ),
         (
-            changed("entry: web", "entry: https://example.org"),
-            "entries over https are not supported yet; supported: http",
+            changed("entry: web", "entry: ftp://example.org"),
+            "'ftp://example.org' is not an HTTP URL",
             "entry",
         ),
         (

@@ -87,9 +87,22 @@ def test_a_sealed_trial_gives_back_every_row_that_the_engine_wrote(run: Path) ->
             "closed_by": 0,
             "stream": 0,
             "outcome": 0,
+            "resumed": 1,
             "bytes_in": 12_000,
+            "tls_ns": 700,
         }
     ]
+
+
+def test_connections_of_the_first_version_are_read_as_never_secured(tmp_path: Path) -> None:
+    with begin(tmp_path / "run") as writer:
+        path = write_trial(writer, records.trials(records.study())[0], seal=False)
+    old = (3, 0, 1_000, 2_000, -1, 9, 0, 0, 0, 0, 12_000)
+    (path / "live/connections.bin").write_bytes(records.chunk(b"LLC1", [old]))
+
+    (row,) = store.open_run(tmp_path / "run").trials[0].connections().to_dicts()
+
+    assert (row["connection"], row["bytes_in"], row["resumed"], row["tls_ns"]) == (3, 12_000, 0, -1)
 
 
 def test_a_sealed_trial_gives_back_its_other_tables(run: Path) -> None:

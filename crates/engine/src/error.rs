@@ -72,6 +72,8 @@ pub enum Outcome {
     OwnPorts = 23,
     /// We ran out of memory.
     OwnMemory = 24,
+    /// The time ran out in the TLS handshake.
+    TlsTimeout = 25,
     /// Not finished when the run ended.
     InFlight = 30,
     /// Due, but no connection was free before the run ended.
@@ -120,7 +122,7 @@ impl Class {
 
 impl Outcome {
     /// All outcomes, by rising code.
-    pub const ALL: [Outcome; 21] = [
+    pub const ALL: [Outcome; 22] = [
         Outcome::Ok,
         Outcome::UnexpectedStatus,
         Outcome::CheckFailed,
@@ -139,6 +141,7 @@ impl Outcome {
         Outcome::OwnDescriptors,
         Outcome::OwnPorts,
         Outcome::OwnMemory,
+        Outcome::TlsTimeout,
         Outcome::InFlight,
         Outcome::Waiting,
         Outcome::Dropped,
@@ -177,6 +180,7 @@ impl Outcome {
             Outcome::OwnDescriptors => "own_descriptors",
             Outcome::OwnPorts => "own_ports",
             Outcome::OwnMemory => "own_memory",
+            Outcome::TlsTimeout => "tls_timeout",
             Outcome::InFlight => "in_flight",
             Outcome::Waiting => "waiting",
             Outcome::Dropped => "dropped",
@@ -204,9 +208,11 @@ impl Outcome {
             Outcome::Ok => Class::Ok,
             Outcome::UnexpectedStatus => Class::UnexpectedStatus,
             Outcome::CheckFailed => Class::CheckFailed,
-            Outcome::Timeout | Outcome::ConnectTimeout | Outcome::InFlight | Outcome::Waiting => {
-                Class::Censored
-            }
+            Outcome::Timeout
+            | Outcome::ConnectTimeout
+            | Outcome::TlsTimeout
+            | Outcome::InFlight
+            | Outcome::Waiting => Class::Censored,
             Outcome::Dropped => return None,
             _ => Class::Failed,
         })
@@ -238,6 +244,7 @@ mod tests {
             (22, "own_descriptors"),
             (23, "own_ports"),
             (24, "own_memory"),
+            (25, "tls_timeout"),
             (30, "in_flight"),
             (31, "waiting"),
             (32, "dropped"),

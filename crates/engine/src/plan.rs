@@ -191,6 +191,47 @@ pub struct Target {
     pub port: u16,
     /// Value of the Host header.
     pub authority: String,
+    /// How connections are secured; none: plain TCP.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+/// How connections are secured. Versions 1.2 and 1.3, http/1.1 offered by ALPN.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The name asked for (SNI) and verified; none: the target's host.
+    #[serde(default)]
+    pub server_name: Option<String>,
+    /// Certificates of the CAs that are trusted; none: those that the operating system trusts.
+    #[serde(default)]
+    pub ca: Option<PemFile>,
+    /// The client's certificate and its chain; none: the client has none.
+    #[serde(default)]
+    pub certificate: Option<PemFile>,
+    /// The client's private key; none: it stands in the file of the certificate.
+    #[serde(default)]
+    pub key: Option<PemFile>,
+    /// Takes any certificate of the server.
+    #[serde(default)]
+    pub insecure: bool,
+    /// New connections take up earlier sessions where the server lets them.
+    #[serde(default = "default_resume")]
+    pub resume: bool,
+}
+
+fn default_resume() -> bool {
+    true
+}
+
+/// A file in PEM form, of which the plan holds no content.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PemFile {
+    /// Where it is.
+    pub path: String,
+    /// SHA-256 of its bytes, hex.
+    pub digest: String,
 }
 
 /// How connections are used.

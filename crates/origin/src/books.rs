@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use crate::sys::now_ns;
+use crate::tls::Shaken;
 
 /// Most paths that are kept apart; what is beyond stands under `(other)`.
 const MAX_PATHS: usize = 1024;
@@ -50,6 +51,27 @@ pub struct ConnectionBook {
     pub turned_away: u64,
     /// Failures of `accept` (descriptors ran out).
     pub accept_errors: u64,
+}
+
+/// TLS handshakes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HandshakeBook {
+    /// Made anew.
+    pub full: u64,
+    /// Earlier sessions taken up again.
+    pub resumed: u64,
+    /// Not made.
+    pub failed: u64,
+}
+
+impl HandshakeBook {
+    pub(crate) fn note(&mut self, shaken: Shaken) {
+        match shaken {
+            Shaken::Full => self.full += 1,
+            Shaken::Resumed => self.resumed += 1,
+            Shaken::Failed => self.failed += 1,
+        }
+    }
 }
 
 /// One violation of the rules by the client.
@@ -114,6 +136,8 @@ pub struct Books {
     pub bytes_out: u64,
     /// Connections.
     pub connections: ConnectionBook,
+    /// TLS handshakes.
+    pub handshakes: HandshakeBook,
     /// Connections that are open now.
     pub open: u64,
     /// Connections that the kernel has taken and the origin has not.
@@ -157,6 +181,10 @@ impl Books {
         self.pipelined += thread.pipelined;
         self.crossed += thread.crossed;
         self.bytes_in += thread.bytes_in;
+        let (sum, part) = (&mut self.handshakes, &thread.handshakes);
+        sum.full += part.full;
+        sum.resumed += part.resumed;
+        sum.failed += part.failed;
         let (sum, part) = (&mut self.connections, &thread.connections);
         sum.accepted += part.accepted;
         sum.closed_by_client += part.closed_by_client;
@@ -183,6 +211,7 @@ pub(crate) struct ThreadBooks {
     pub crossed: u64,
     pub bytes_in: u64,
     pub connections: ConnectionBook,
+    pub handshakes: HandshakeBook,
     samples: Vec<Violation>,
     pub freezes: Vec<(u64, u64)>,
     log: Ring,
@@ -247,6 +276,7 @@ impl ThreadBooks {
         self.crossed = 0;
         self.bytes_in = 0;
         self.connections = ConnectionBook::default();
+        self.handshakes = HandshakeBook::default();
         self.samples.clear();
         self.freezes.clear();
         self.log.rows.clear();

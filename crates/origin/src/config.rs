@@ -1,5 +1,7 @@
 //! What an origin is told when it starts.
 
+use crate::tls::TlsConfig;
+
 /// Settings of an origin; the default is a healthy one on a free port.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -21,6 +23,8 @@ pub struct Config {
     pub max_connections: Option<u64>,
     /// Rows that each thread keeps in its log of requests; 0: no log.
     pub log_rows: usize,
+    /// How it speaks TLS; none: plain TCP.
+    pub tls: Option<TlsConfig>,
 }
 
 impl Default for Config {
@@ -35,6 +39,7 @@ impl Default for Config {
             backlog: 4096,
             max_connections: None,
             log_rows: 0,
+            tls: None,
         }
     }
 }

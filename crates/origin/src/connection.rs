@@ -1,12 +1,14 @@
 //! One connection's state. What happens to it is decided in `exchange.rs`; here is only what is remembered.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
 use crate::bad::Act;
 use crate::heads::Target;
 use crate::request::{BodyLeft, Method, Persistence};
+use crate::sys;
+use crate::tls::{Server, Shaken};
 
 /// Where a connection is in its exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(crate) enum ClosedBy {
 /// One connection.
 pub(crate) struct Connection {
     pub socket: OwnedFd,
+    /// What secures it; none: nothing.
+    pub tls: Option<Box<Server>>,
     /// Number in the order of acceptance.
     pub id: u64,
     pub phase: Phase,
@@ -74,6 +78,7 @@ impl Connection {
     pub fn new(socket: OwnedFd, id: u64) -> Connection {
         Connection {
             socket,
+            tls: None,
             id,
             phase: Phase::Idle,
             early_body: None,
@@ -95,6 +100,47 @@ impl Connection {
             waits_for_room: false,
             violated: false,
         }
+    }
+
+    /// Receives what is there; `note` is told how the TLS handshake ended, if there was one.
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        note: &mut impl FnMut(Shaken),
+    ) -> std::io::Result<usize> {
+        let fd = self.socket.as_raw_fd();
+        match &mut self.tls {
+            None => sys::receive(fd, buffer),
+            Some(tls) => tls.receive(fd, buffer, note),
+        }
+    }
+
+    /// Sends what fits.
+    pub fn send(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let fd = self.socket.as_raw_fd();
+        match &mut self.tls {
+            None => sys::send(fd, bytes),
+            Some(tls) => tls.send(fd, bytes),
+        }
+    }
+
+    /// Sends what fits of the output.
+    pub fn send_output(&mut self) -> std::io::Result<usize> {
+        let fd = self.socket.as_raw_fd();
+        let bytes = &self.output[self.sent..];
+        match &mut self.tls {
+            None => sys::send(fd, bytes),
+            Some(tls) => tls.send(fd, bytes),
+        }
+    }
+
+    /// Ends our side.
+    pub fn end_sending(&mut self) {
+        let fd = self.socket.as_raw_fd();
+        if let Some(tls) = &mut self.tls {
+            tls.say_goodbye(fd);
+        }
+        sys::end_sending(fd);
     }
 }
 

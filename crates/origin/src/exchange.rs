@@ -50,7 +50,9 @@ impl Worker {
     fn receive(&mut self, token: u64, ended: bool, books: &mut ThreadBooks) {
         let mut buffer = std::mem::take(&mut self.buffer);
         while let Some(connection) = self.connections.get(token) {
-            match sys::receive(connection.socket.as_raw_fd(), &mut buffer) {
+            let is_secured = connection.tls.is_some();
+            let handshakes = &mut books.handshakes;
+            match connection.receive(&mut buffer, &mut |shaken| handshakes.note(shaken)) {
                 Ok(0) => {
                     self.peer_ended(token, books);
                     break;
@@ -58,11 +60,15 @@ impl Worker {
                 Ok(count) => {
                     books.bytes_in += count as u64;
                     self.arrived(token, &buffer[..count], books);
-                    if count < buffer.len() && !ended {
+                    if count < buffer.len() && !ended && !is_secured {
                         break;
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
+                    self.close(token, ClosedBy::Server, books);
+                    break;
+                }
                 Err(_) => {
                     self.lost(token, books);
                     break;
@@ -225,10 +231,7 @@ impl Worker {
         connection.phase = Phase::Body(left);
         if head.expects_continue {
             // If it does not fit, the client sends its body after its own time limit.
-            let _ = sys::send(
-                connection.socket.as_raw_fd(),
-                b"HTTP/1.1 100 Continue\r\n\r\n",
-            );
+            let _ = connection.send(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
     }
 
@@ -272,8 +275,7 @@ impl Worker {
         if connection.phase != Phase::Writing {
             return;
         }
-        let fd = connection.socket.as_raw_fd();
-        match sys::send(fd, &connection.output[connection.sent..]) {
+        match connection.send_output() {
             Ok(count) => {
                 connection.sent += count;
                 let book = books.path(connection.path);
@@ -417,7 +419,7 @@ impl Worker {
     fn finish(&mut self, token: u64, books: &mut ThreadBooks) {
         if let Some(connection) = self.connections.get(token) {
             connection.we_ended = true;
-            sys::end_sending(connection.socket.as_raw_fd());
+            connection.end_sending();
             self.over(token, Phase::Over, books);
         }
     }

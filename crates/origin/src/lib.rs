@@ -20,6 +20,7 @@ pub mod law;
 pub mod request;
 mod route;
 pub mod sys;
+pub mod tls;
 mod worker;
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -39,6 +40,8 @@ pub struct Origin {
     pub port: u16,
     /// The port that its books are read on.
     pub control_port: u16,
+    /// What clients of TLS need; none: plain TCP.
+    pub pem: Option<tls::Pem>,
     ledger: Arc<Ledger>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -61,7 +64,10 @@ impl Origin {
         let threads: std::io::Result<Vec<ThreadShared>> = (0..count)
             .map(|_| ThreadShared::new(config.log_rows))
             .collect();
+        let prepared = config.tls.as_ref().map(tls::prepare).transpose()?;
+        let (terms, pem) = prepared.unzip();
         let shared = Arc::new(Shared {
+            terms,
             routes: Routes::new(config.root.clone()),
             config,
             threads: threads?,
@@ -80,6 +86,7 @@ impl Origin {
         let mut origin = Origin {
             port,
             control_port: 0,
+            pem,
             ledger,
             threads: Vec::new(),
         };

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use loadlens_origin::tls::{Certificate, Pem, Shake, TlsConfig, Versions};
 use loadlens_origin::{bad, floor, sys, Admission, Config, Freeze, Origin};
 
 const HELP: &str = "\
@@ -14,12 +15,16 @@ Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep books of it.
 
   loadlens-origin [--port 0] [--threads 1] [--cpus 0,1] [--root TARGET] [--log-rows 0] [--books FILE]
                   [--admission accept|refuse|hold|close|reset|greet] [--backlog 4096] [--max-connections N]
+                  [--tls [--tls-certificate good|expired|wrong-name|self-signed] [--tls-versions 1.2|1.3|both]
+                   [--tls-handshake whole|stall|close|reset] [--tls-client-certificate] [--tls-alpn NAME,NAME]
+                   [--tls-rude] [--tls-dribble] [--tls-rekey N] [--tls-pem DIR]]
                   [--freeze-ms MS [--freeze-every-ms MS] [--freeze-first-ms MS]] [--ignore-stdin]
   loadlens-origin floor --port PORT [--connections 1] [--seconds 1] [--post]
   loadlens-origin bad
 
 Prints {\"port\", \"control_port\", \"pid\"} when it listens; ends when stdin ends, or on TERM.
 --behaviour is another name for --root: what requests for / are answered as, such as /mm1?mean_ms=2
+--tls speaks TLS with a certificate made at the start; --tls-pem writes ca.pem, client.pem and client.key.
 --books writes the books to FILE at the end. While it runs: GET /books, GET /log, POST /books/reset on
 the control port.
 floor  sends and receives, and does nothing else: the least that a generator can cost.
@@ -55,6 +60,7 @@ fn main() -> ExitCode {
 struct Options {
     config: Config,
     books: Option<String>,
+    pem_dir: Option<String>,
     ignores_stdin: bool,
     freeze_ms: Option<f64>,
     freeze_every_ms: f64,
@@ -106,6 +112,13 @@ impl Options {
                 config.admission =
                     Admission::named(&name).ok_or(format!("no such admission: {name}"))?;
             }
+            "--tls" => {
+                config.tls.get_or_insert_default();
+            }
+            "--tls-pem" => self.pem_dir = Some(value()?),
+            _ if word.starts_with("--tls-") => {
+                tls_option(config.tls.get_or_insert_default(), word, value)?;
+            }
             "--books" => self.books = Some(value()?),
             "--ignore-stdin" => self.ignores_stdin = true,
             "--freeze-ms" => self.freeze_ms = Some(number(&value()?)?),
@@ -118,6 +131,62 @@ impl Options {
         }
         Ok(())
     }
+}
+
+fn tls_option(
+    tls: &mut TlsConfig,
+    word: &str,
+    value: &mut dyn FnMut() -> Result<String, String>,
+) -> Result<(), String> {
+    fn one<T: Copy>(name: &str, known: &[(&str, T)]) -> Result<T, String> {
+        let found = known.iter().find(|(word, _)| *word == name);
+        found.map(|(_, one)| *one).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            format!("{name} is none of {}", names.join(", "))
+        })
+    }
+    match word {
+        "--tls-certificate" => {
+            let known = [
+                ("good", Certificate::Good),
+                ("expired", Certificate::Expired),
+                ("wrong-name", Certificate::WrongName),
+                ("self-signed", Certificate::SelfSigned),
+            ];
+            tls.certificate = one(&value()?, &known)?;
+        }
+        "--tls-versions" => {
+            let known = [
+                ("both", Versions::Both),
+                ("1.2", Versions::Tls12),
+                ("1.3", Versions::Tls13),
+            ];
+            tls.versions = one(&value()?, &known)?;
+        }
+        "--tls-handshake" => {
+            let known = [
+                ("whole", Shake::Whole),
+                ("stall", Shake::Stall),
+                ("close", Shake::Close),
+                ("reset", Shake::Reset),
+            ];
+            tls.handshake = one(&value()?, &known)?;
+        }
+        "--tls-client-certificate" => tls.wants_certificate = true,
+        "--tls-alpn" => tls.alpn = value()?.split(',').map(str::to_owned).collect(),
+        "--tls-rude" => tls.ends_rudely = true,
+        "--tls-dribble" => tls.dribbles = true,
+        "--tls-rekey" => tls.rekeys_every = number(&value()?)?,
+        _ => return Err(format!("unknown option {word}\n\n{HELP}")),
+    }
+    Ok(())
+}
+
+fn write_pem(dir: &str, pem: &Pem) -> std::io::Result<()> {
+    let dir = std::path::Path::new(dir);
+    std::fs::write(dir.join("ca.pem"), &pem.ca)?;
+    std::fs::write(dir.join("client.pem"), &pem.client)?;
+    std::fs::write(dir.join("client.key"), &pem.client_key)
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -163,6 +232,9 @@ fn serve(options: Options) -> Result<(), String> {
     }
     let signals = sys::termination_signals().map_err(text)?;
     let origin = Origin::start(options.config).map_err(|error| format!("cannot start: {error}"))?;
+    if let (Some(dir), Some(pem)) = (&options.pem_dir, &origin.pem) {
+        write_pem(dir, pem).map_err(|error| format!("cannot write into {dir}: {error}"))?;
+    }
     let hello = serde_json::json!({
         "port": origin.port, "control_port": origin.control_port, "pid": std::process::id()
     });

@@ -15,6 +15,7 @@ use crate::connection::{ClosedBy, Connection, Connections, Phase};
 use crate::heads::Heads;
 use crate::route::{lock, Routes};
 use crate::sys::{self, Bell, Epoll};
+use crate::tls::{Server, Terms};
 
 /// Events taken in one round.
 const BATCH: usize = 64;
@@ -30,6 +31,8 @@ pub(crate) const WATCHED: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLE
 /// What all threads of an origin share.
 pub(crate) struct Shared {
     pub config: Config,
+    /// How connections are secured; none: not at all.
+    pub terms: Option<Terms>,
     pub routes: Routes,
     pub threads: Vec<ThreadShared>,
     pub stop: AtomicBool,
@@ -263,7 +266,11 @@ impl Worker {
 
     fn adopt(&mut self, socket: OwnedFd, number: u64, books: &mut ThreadBooks) {
         let fd = socket.as_raw_fd();
-        let token = self.connections.insert(Connection::new(socket, number));
+        let mut connection = Connection::new(socket, number);
+        if let Some(terms) = &self.shared.terms {
+            connection.tls = Server::new(terms).ok().map(Box::new);
+        }
+        let token = self.connections.insert(connection);
         if self.epoll.add(fd, WATCHED, token).is_err() {
             self.close(token, ClosedBy::Server, books);
         }

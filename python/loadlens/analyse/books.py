@@ -10,7 +10,15 @@ from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.report import AccountingRow
 from loadlens.stats.accounting import Part, reconcile
 
-NEVER_REACHED = ("resolve", "refused", "connect_timeout", "connect_failed", "own_descriptors", "own_ports")
+NEVER_REACHED = (
+    "resolve",
+    "refused",
+    "connect_timeout",
+    "tls_timeout",
+    "connect_failed",
+    "own_descriptors",
+    "own_ports",
+)
 UNSURE = (
     "reset",
     "closed_before_response",

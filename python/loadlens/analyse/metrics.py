@@ -43,7 +43,7 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         if plan is None:
             return NotMeasured(metric, "the service writes down times of single paths: name a step")
         return _inside(case, metric, plan.path, statistic)
-    if kind in ("first_byte", "last_byte", "connect"):
+    if kind in ("first_byte", "last_byte", "connect", "tls"):
         return _of_phase(case, metric, kind, statistic, index)
     return NotMeasured(metric, "not a metric that is estimated")
 
@@ -125,7 +125,7 @@ def _of_probe(case: CaseMeasures, step: str, metric: str) -> Figure:
 
 def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index: int | None) -> Figure:
     """Connect time of the stream; time to the first byte and from there to the last, of a step or of all."""
-    if index is None or kind == "connect":
+    if index is None or kind in ("connect", "tls"):
         parts = [load.phases[kind] for load in case.loads]
     else:
         parts = [load.steps[index].phases[kind] for load in case.loads]

@@ -97,7 +97,7 @@ class StreamMeasures:
     errors: Mapping[str, int]  # by class
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
-    phases: Mapping[str, IntervalCounts]  # connect, first_byte, last_byte; of the whole stream
+    phases: Mapping[str, IntervalCounts]  # connect, tls, first_byte, last_byte; of the whole stream
     engine: Json  # the stream's part of the engine's result; empty when there is none
 
     @property
@@ -329,7 +329,7 @@ def _phases(
     own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
 ) -> dict[str, IntervalCounts]:
     """Connect times, first and last bytes of all steps; old records have first bytes of streams only."""
-    phases = {"connect": _counts(own, grid, "connect", klass="")}
+    phases = {kind: _counts(own, grid, kind, klass="") for kind in ("connect", "tls")}
     for kind in STEP_PHASES:
         whole = _counts(own, grid, kind, klass="")
         phases[kind] = whole if whole.observed else _overlaid([step.phases[kind] for step in steps])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -25,11 +26,13 @@ from loadlens.model.workload import (
     Cookies,
     Feed,
     Open,
+    PemFile,
     Plan,
     Scenario,
     Step,
     Stream,
     Target,
+    Tls,
 )
 
 _PICKS = ("shared", "unique", "random", "user")
@@ -253,7 +256,49 @@ def hit(
         typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("-k", "--insecure", help="Do not verify certificates (of no effect on http URLs).")
+        bool,
+        typer.Option(
+            "-k",
+            "--insecure",
+            help="Take any certificate of an https server; the result says so. Of no effect on http URLs.",
+        ),
+    ] = False,
+    cacert: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Trust the CAs in FILE (PEM), not those that the system trusts. Example: --cacert ca.pem",
+        ),
+    ] = None,
+    cert: Annotated[
+        Path | None,
+        typer.Option(
+            "-E",
+            "--cert",
+            metavar="FILE",
+            help="Show the server the client certificate in FILE (PEM, its chain behind it).",
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Take the key of --cert from FILE (PEM, not encrypted). Default: the file of --cert.",
+        ),
+    ] = None,
+    servername: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Ask for NAME in TLS (SNI) and verify the certificate for it. Default: the URL's host.",
+        ),
+    ] = None,
+    no_resume: Annotated[
+        bool,
+        typer.Option(
+            "--no-resume",
+            help="Make every TLS session anew. Default: new connections take up earlier sessions.",
+        ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
@@ -272,8 +317,16 @@ def hit(
 
     Ctrl-C ends the load and prints the results so far. Failed requests alone exit 0.
     """
-    del insecure  # http only for now: an https URL is refused by name
     target, path = _target(url)
+    given = Tls(
+        server_name=servername,
+        ca=_pem(cacert, "--cacert", "CERTIFICATE"),
+        certificate=_pem(cert, "--cert", "CERTIFICATE"),
+        key=_pem(key, "--key", "PRIVATE KEY"),
+        insecure=insecure,
+        resume=not no_resume,
+    )
+    target = _secured(target, given)
     body_part = _body(body, body_file)
     step = Step(
         name="request",
@@ -351,10 +404,8 @@ def _target(url: str) -> tuple[Target, str]:
         port = parts.port
     except ValueError as fault:
         raise UsageError(f"not a URL: {url!r} ({fault})", hint="http://127.0.0.1:8080/path") from None
-    if parts.scheme == "https":
-        raise UsageError(f"https is not supported yet, got {url!r}", hint="the service's plain http port")
-    if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"not an http URL: {url!r}", hint="http://127.0.0.1:8080/path")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"not an http or https URL: {url!r}", hint="http://127.0.0.1:8080/path")
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             "a URL with a user name or password in it ends up in records", hint="-H 'Authorization: ...'"
@@ -363,9 +414,44 @@ def _target(url: str) -> tuple[Target, str]:
     literal = f"[{host}]" if ":" in host else host
     authority = literal if port is None else f"{literal}:{port}"
     path = parts.path or "/"
-    return Target(host, port if port is not None else 80, authority), path + (
-        f"?{parts.query}" if parts.query else ""
+    secured = parts.scheme == "https"
+    target = Target(
+        host, port if port is not None else 443 if secured else 80, authority, Tls() if secured else None
     )
+    return target, path + (f"?{parts.query}" if parts.query else "")
+
+
+def _pem(file: Path | None, flag: str, what: str) -> PemFile | None:
+    if file is None:
+        return None
+    import hashlib
+
+    try:
+        content = file.read_bytes()
+    except OSError as fault:
+        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where=flag) from None
+    if b"-----BEGIN " not in content or f"{what}-----".encode() not in content:
+        raise UsageError(
+            f"no {what.lower()} in PEM form in {str(file)!r}",
+            where=flag,
+            hint=f"a file with a line '-----BEGIN {what}-----'",
+        )
+    return PemFile(str(file.resolve()), hashlib.sha256(content).hexdigest())
+
+
+def _secured(target: Target, given: Tls) -> Target:
+    """The target with what the flags say about TLS; the engine judges the files' content."""
+    if given.key is not None and given.certificate is None:
+        raise UsageError("a key without its certificate", where="--key", hint="--cert FILE")
+    if target.tls is None:
+        if given not in (Tls(), Tls(insecure=True)):
+            raise UsageError(
+                "http URLs have no TLS",
+                where="--cacert, --cert, --key, --servername, --no-resume",
+                hint="an https:// URL",
+            )
+        return target
+    return replace(target, tls=given)
 
 
 def _feed(text: str) -> Feed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, get_args
 
 from loadlens.define.keys_load import EXPERIMENT, FEED, FRESH, NEEDS_CORES, PROBES, SCENARIO, TRIALS
-from loadlens.define.keys_testbed import RESET, SERVICE
+from loadlens.define.keys_testbed import RESET, SERVICE, TLS
 from loadlens.define.shape import DASHED, PLAIN, At, Block, Key, Label, Many, Named
 from loadlens.define.values import (
     AUTH,
@@ -194,6 +194,7 @@ STUDY: Final = Block(
         ),
         "services": Key(Named(SERVICE, "service", PLAIN), "what is started"),
         "entry": Key(ENTRY, "where the load goes; with a URL nothing is started", required=True),
+        "tls": Key(TLS, "how connections to the entry are secured", "by an https URL with its defaults"),
         "fresh": Key(FRESH, "how long processes live: one trial, one block of trials, or the run", "trial"),
         "reset": Key(RESET, "how the data are put back", "not at all"),
         "scenarios": Key(

@@ -34,6 +34,7 @@ from loadlens.model.definition import (
     ServicePart,
     StopPart,
     TimesKeys,
+    TlsPart,
 )
 from loadlens.model.topology import BALANCER_SETTINGS, BALANCING_POLICIES
 
@@ -206,6 +207,21 @@ SERVICE: Final = Block(
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,
+)
+
+TLS: Final = Block(
+    "tls",
+    TlsPart,
+    {
+        "ca": Key(LINE, "file of CAs (PEM) that are trusted, seen from the study file", "the system's"),
+        "cert": Key(LINE, "file of the client's certificate (PEM), its chain behind it", "none"),
+        "key": Key(LINE, "file of its private key (PEM, not encrypted)", "the file of `cert`"),
+        "servername": Key(LINE, "the name that is asked for (SNI) and verified", "the entry's host"),
+        "insecure": Key(TRUTH, "take any certificate; every result says so", "false"),
+        "resume": Key(TRUTH, "new connections take up earlier sessions", "true"),
+    },
+    "TLS to the entry, version 1.2 or 1.3; `tls: {}` turns it on for a service. One that is started here is "
+    "reached as 127.0.0.1: its certificate is for that, or `servername` says what it is for.",
 )
 
 RESET: Final = Block(

@@ -136,6 +136,8 @@ def _check_entry(definition: Definition, tree: Tree, faults: Faults) -> None:
         return
     entry = definition.entry.convert(written)
     assert isinstance(entry, Entry)
+    if definition.tls is not None and entry.url is not None and not entry.url.startswith("https:"):
+        faults.add("an entry over http has no TLS", definition.tls.place, "an https:// URL, or remove tls")
     services = names.raw_names(tree, "services")
     if entry.url is not None:
         if services:

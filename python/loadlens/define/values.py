@@ -256,9 +256,7 @@ def _entry(value: Any) -> Entry:
         host, port_number = parts.hostname, parts.port
     except ValueError:
         raise UnitError(f"{shown(text)} is not a URL", "http://127.0.0.1:8000") from None
-    if parts.scheme == "https":
-        raise UnitError("entries over https are not supported yet; supported: http", "http://127.0.0.1:8000")
-    if parts.scheme != "http" or not host or port_number == 0:
+    if parts.scheme not in ("http", "https") or not host or port_number == 0:
         raise UnitError(f"{shown(text)} is not an HTTP URL", "http://127.0.0.1:8000")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         raise UnitError(
@@ -266,7 +264,7 @@ def _entry(value: Any) -> Entry:
         )
     if parts.username is not None:
         raise UnitError("an entry with a name and a password", "an Authorization header with {{env NAME}}")
-    return Entry(url=f"http://{parts.netloc}")
+    return Entry(url=f"{parts.scheme}://{parts.netloc}")
 
 
 def _scalar(value: Any) -> Scalar:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from loadlens.design.fill import Filler
-from loadlens.model.definition import BuildPart, Definition, Later, ResetPart, ServicePart
+from loadlens.model.definition import BuildPart, Definition, Later, ResetPart, ServicePart, TlsPart
 from loadlens.model.topology import (
     BALANCER_SETTINGS,
     Build,
@@ -22,6 +24,7 @@ from loadlens.model.topology import (
     Stop,
     Use,
 )
+from loadlens.model.workload import PemFile, Tls
 
 _NS_PER_S = 1e9
 
@@ -214,12 +217,47 @@ def entry(definition: Definition, fill: Filler) -> Entry:
             fill.fault(
                 "with a URL as entry nothing is started, but there are services", place, "remove services"
             )
-        return found
+        secured = definition.tls is not None or found.url.startswith("https:")
+        return replace(found, tls=_tls(definition.tls, definition.folder, fill) if secured else None)
     present = [name for name, part in definition.services.items() if fill.value(part.when, default=True)]
     if found.service is not None and found.service not in present:
         known = ", ".join(present) or "none"
         fill.fault(f"entry {found.service!r} is no service", place, f"services: {known}")
-    return found
+    return (
+        found if definition.tls is None else replace(found, tls=_tls(definition.tls, definition.folder, fill))
+    )
+
+
+def _tls(part: TlsPart | None, folder: str, fill: Filler) -> Tls:
+    if part is None:
+        return Tls()
+    if part.key is not None and part.cert is None:
+        fill.fault("a key without its certificate", part.key.place, "cert: client.pem")
+    return Tls(
+        server_name=fill.optional(part.servername),
+        ca=_pem(part.ca, "CERTIFICATE", folder, fill),
+        certificate=_pem(part.cert, "CERTIFICATE", folder, fill),
+        key=_pem(part.key, "PRIVATE KEY", folder, fill),
+        insecure=fill.value(part.insecure, False),
+        resume=fill.value(part.resume, True),
+    )
+
+
+def _pem(later: Later[str] | None, what: str, folder: str, fill: Filler) -> PemFile | None:
+    """A file by its digest; the engine reads its content, which no record holds."""
+    if later is None:
+        return None
+    path = Path(folder) / fill.value(later, "")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        fill.fault(f"{path.name!r} cannot be read: {error.strerror}", later.place, f"make {path}")
+        return None
+    if b"-----BEGIN " not in content or f"{what}-----".encode() not in content:
+        hint = f"a file with a line '-----BEGIN {what}-----'"
+        fill.fault(f"no {what.lower()} in PEM form in {path.name!r}", later.place, hint)
+        return None
+    return PemFile(str(path), hashlib.sha256(content).hexdigest())
 
 
 def reset(part: ResetPart | None, fill: Filler) -> Reset | None:

@@ -70,6 +70,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.TIMEOUT: "timed out",
     Outcome.LIMIT: "over a limit of ours",
     Outcome.TLS: "TLS failed",
+    Outcome.TLS_TIMEOUT: "TLS timed out",
     Outcome.OWN_DESCRIPTORS: "no descriptor left (ours)",
     Outcome.OWN_PORTS: "no port left (ours)",
     Outcome.OWN_MEMORY: "no memory left (ours)",

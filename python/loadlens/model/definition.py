@@ -187,6 +187,17 @@ class ResetPart:
     service: Later[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TlsPart:
+    place: Place
+    ca: Later[str] | None = None
+    cert: Later[str] | None = None
+    key: Later[str] | None = None
+    servername: Later[str] | None = None
+    insecure: Later[bool] | None = None
+    resume: Later[bool] | None = None
+
+
 # ----------------------------------------------------------------------------------------- scenarios, probes
 
 
@@ -428,6 +439,7 @@ class Definition:
     text: str = ""  # as read
     params: Mapping[str, Scalar] = field(default_factory=dict)
     services: Mapping[str, ServicePart] = field(default_factory=dict)
+    tls: TlsPart | None = None
     probes: Mapping[str, ProbePart] = field(default_factory=dict)
     feeds: Mapping[str, FeedPart] = field(default_factory=dict)
     fresh: Later[Literal["trial", "block", "run"]] | None = None

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from loadlens.model.topology import Entry, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
 
-TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect")
+TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 EXTREMES: Final = ("stdev", "min", "max")  # of response_time and service_time only
 # What objectives and claims can speak of; `analyse` answers each of them.

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from loadlens.model.workload import Tls
+
 Scalar = str | int | float | bool
 BuildKind = Literal["python", "node", "maven", "mix", "run"]
 Use = Literal["process", "postgres", "nginx"]
@@ -123,6 +125,7 @@ class Entry:
     service: str | None = None
     port: str | None = None
     url: str | None = None
+    tls: Tls | None = None  # none: plain TCP
 
 
 @dataclass(frozen=True, slots=True)

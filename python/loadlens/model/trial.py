@@ -35,6 +35,7 @@ class Outcome(IntEnum):
     OWN_DESCRIPTORS = 22
     OWN_PORTS = 23
     OWN_MEMORY = 24
+    TLS_TIMEOUT = 25
     IN_FLIGHT = 30
     WAITING = 31
     DROPPED = 32

@@ -164,12 +164,38 @@ def visits(steps: int, groups: Iterable[tuple[int, int, int]]) -> tuple[int, ...
 
 
 @dataclass(frozen=True, slots=True)
+class PemFile:
+    """A file of certificates or a key, of which no plan and no record holds the content."""
+
+    path: str
+    digest: str  # SHA-256, hex
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How connections are secured: TLS 1.2 or 1.3, http/1.1 offered by ALPN."""
+
+    server_name: str | None = None  # asked for (SNI) and verified; none: the target's host
+    ca: PemFile | None = None  # none: what the operating system trusts
+    certificate: PemFile | None = None  # the client's, with its chain
+    key: PemFile | None = None  # none: it stands in the file of the certificate
+    insecure: bool = False  # takes any certificate of the server
+    resume: bool = True  # new connections take up earlier sessions
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Where requests go."""
 
     host: str
     port: int
     authority: str
+    tls: Tls | None = None  # none: plain TCP
+
+    @property
+    def origin(self) -> str:
+        """Scheme and authority, as a URL begins."""
+        return f"{'https' if self.tls else 'http'}://{self.authority}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +386,7 @@ def _stream_as_dict(stream: Stream) -> dict[str, Any]:
     return {
         "name": stream.name,
         "role": stream.role,
-        "target": asdict(stream.target),
+        "target": _target_as_dict(stream.target),
         "scenarios": [
             {
                 "name": scenario.name,
@@ -374,6 +400,11 @@ def _stream_as_dict(stream: Stream) -> dict[str, Any]:
         "connection": {"reuse": reuse} | ({} if connection.pool is None else {"pool": connection.pool}),
         "timeout_ns": stream.timeout_ns,
     } | ({} if stream.cookies == "iteration" else {"cookies": stream.cookies})
+
+
+def _target_as_dict(target: Target) -> dict[str, Any]:
+    content: dict[str, Any] = {"host": target.host, "port": target.port, "authority": target.authority}
+    return content if target.tls is None else content | {"tls": _set_values(target.tls)}
 
 
 def _step_as_dict(step: Step) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def hit_as_dict(
         "bytes": stream["bytes"],
         "connections": stream["connections"],
         "feeds": stream.get("feeds", []),
+        "tls": stream["tls"],
         "little": stream["little"],
         "generator": result["generator"],
         "calibration": calibration.reach(result["generator"], calibrated),

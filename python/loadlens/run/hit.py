@@ -103,7 +103,7 @@ def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
         levels=(),
         params=(),
         services=(),
-        entry=Entry(url=f"http://{stream.target.authority}"),
+        entry=Entry(url=stream.target.origin),
         scenarios=stream.scenarios,
         workload=stream.workload,
         connection=stream.connection,

@@ -37,8 +37,8 @@ class IntervalHistogram:
     length_s: float
     stream: str
     step: str  # empty for what belongs to the whole stream
-    klass: str  # ok, unexpected_status, check_failed, failed, censored; empty for lag and connect
-    kind: str  # response, service, first_byte, last_byte, lag, connect
+    klass: str  # ok, unexpected_status, check_failed, failed, censored; empty for lag, connect and tls
+    kind: str  # response, service, first_byte, last_byte, lag, connect, tls
     values: np.ndarray[Any, np.dtype[np.uint64]]  # upper ends of the buckets that hold something, ns, rising
     counts: np.ndarray[Any, np.dtype[np.uint64]]
 

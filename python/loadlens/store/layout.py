@@ -42,13 +42,13 @@ class NewerRecord(RecordError):
     """The record was written by a later Loadlens."""
 
 
-def refuse_newer(version: object, path: Path) -> None:
-    """Raise unless the file's schema version is one that this Loadlens reads."""
+def refuse_newer(version: object, path: Path, newest: int = SCHEMA_VERSION) -> None:
+    """Raise unless the file's schema version is one that this Loadlens reads, `newest` at most."""
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise RecordError(f"schema_version must be a whole number from 1, got {version!r}", where=str(path))
-    if version > SCHEMA_VERSION:
+    if version > newest:
         raise NewerRecord(
-            f"schema version {version} is newer than {SCHEMA_VERSION}, the newest that this Loadlens reads",
+            f"schema version {version} is newer than {newest}, the newest that this Loadlens reads",
             where=str(path),
             hint="open it with the Loadlens that wrote it, or a later one",
         )

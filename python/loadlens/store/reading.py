@@ -119,7 +119,7 @@ class TrialRecord:
 
     def _table(self, sealed: str, live: str, form: rows.RowFormat) -> pl.DataFrame:
         if self.is_sealed:
-            return rows.read_parquet(self._checked(sealed), rows.schema(form))
+            return rows.read_parquet(self._checked(sealed), rows.schema(form), form.added)
         return rows.read_live(self.path / layout.LIVE / live, form)
 
     def _text_file(self, name: str) -> Path | None:

@@ -26,17 +26,19 @@ class RowFormat:
 
     magic: bytes
     fields: tuple[tuple[str, str], ...]  # (name, numpy type), little-endian
-    hidden: frozenset[str] = frozenset()
+    fields_of_1: int | None = None  # how many of the fields a row of version 1 has; none: all
+    added: tuple[
+        tuple[str, int], ...
+    ] = ()  # columns that records of version 1 lack, and what they mean there
 
     @property
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        """The fields that readers see."""
-        return tuple(field for field in self.fields if field[0] not in self.hidden)
+    def version(self) -> int:
+        """The digit of the magic."""
+        return int(self.magic[3:])
 
-    @property
-    def row_bytes(self) -> int:
-        """Width of a row."""
-        return sum(int(kind[-1]) for _, kind in self.fields)
+    def of_version(self, version: int) -> tuple[tuple[str, str], ...]:
+        """The fields of a row of this version."""
+        return self.fields if version == self.version else self.fields[: self.fields_of_1]
 
 
 SAMPLE = RowFormat(
@@ -61,7 +63,7 @@ SAMPLE = RowFormat(
 )
 
 CONNECTION = RowFormat(
-    magic=b"LLC1",
+    magic=b"LLC2",
     fields=(
         ("connection", "<u4"),
         ("user", "<u4"),
@@ -72,15 +74,17 @@ CONNECTION = RowFormat(
         ("closed_by", "<u1"),
         ("stream", "<u1"),
         ("outcome", "<u1"),
-        ("zero", "<u1"),
+        ("resumed", "<u1"),
         ("bytes_in", "<u8"),
+        ("tls_ns", "<i8"),
     ),
-    hidden=frozenset({"zero"}),
+    fields_of_1=11,
+    added=(("resumed", 0), ("tls_ns", -1)),
 )
 
 
 def schema(form: RowFormat) -> dict[str, Any]:
-    """Polars types of the columns that readers see."""
+    """Polars types of the columns."""
     import polars as pl
 
     kinds = {
@@ -90,7 +94,7 @@ def schema(form: RowFormat) -> dict[str, Any]:
         "<u2": pl.UInt16,
         "<u1": pl.UInt8,
     }
-    return {name: kinds[kind] for name, kind in form.columns}
+    return {name: kinds[kind] for name, kind in form.fields}
 
 
 def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
@@ -102,14 +106,14 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
 
     if not path.is_file():
         return
-    kind = np.dtype([(name, code) for name, code in form.fields])
     with files.touching("read", path), path.open("rb") as file:
         while len(head := file.read(CHUNK_HEAD.size)) == CHUNK_HEAD.size:
             magic, rows, crc, _zero = CHUNK_HEAD.unpack(head)
-            if magic[:3] == form.magic[:3] and magic[3:].isdigit():
-                layout.refuse_newer(int(magic[3:]), path)
-            if magic != form.magic or rows > MAX_CHUNK_ROWS:
+            if magic[:3] != form.magic[:3] or not magic[3:].isdigit() or rows > MAX_CHUNK_ROWS:
                 return
+            version = int(magic[3:])
+            layout.refuse_newer(version, path, newest=form.version)
+            kind = np.dtype(list(form.of_version(version)))
             payload = file.read(rows * kind.itemsize)
             if len(payload) != rows * kind.itemsize or zlib.crc32(payload) != crc:
                 return
@@ -117,11 +121,13 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
-    """The visible columns of structured rows."""
+    """The columns of structured rows."""
     import numpy as np
     import polars as pl
 
-    columns = {name: np.ascontiguousarray(rows[name]) for name, _ in form.columns}
+    there = rows.dtype.names or ()
+    columns = {name: np.ascontiguousarray(rows[name]) for name, _ in form.fields if name in there}
+    columns |= {name: np.full(len(rows), value) for name, value in form.added if name not in there}
     return pl.DataFrame(columns, schema=schema(form))
 
 
@@ -161,8 +167,13 @@ def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, 
             raise RecordError(f"cannot write: {fault}", where=str(path)) from fault
 
 
-def read_parquet(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
-    """A sealed table, its version checked; RecordError with the file's name when it is damaged."""
+def read_parquet(
+    path: Path, columns: dict[str, Any], added: tuple[tuple[str, int], ...] = ()
+) -> pl.DataFrame:
+    """A sealed table, its version checked; RecordError with the file's name when it is damaged.
+
+    `added` are columns that older records lack, and what they mean there.
+    """
     import polars as pl
 
     if not path.is_file():
@@ -174,6 +185,8 @@ def read_parquet(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
             found = pl.read_parquet(path, memory_map=False)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as fault:
             raise RecordError(f"damaged: not Parquet ({fault})", where=str(path)) from fault
+    lacking = [pl.lit(value, columns[name]).alias(name) for name, value in added if name not in found.columns]
+    found = found.with_columns(lacking)
     missing = [name for name in columns if name not in found.columns]
     if missing:
         raise RecordError(f"damaged: columns {', '.join(missing)} are missing", where=str(path))

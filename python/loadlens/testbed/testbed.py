@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service
-from loadlens.model.workload import Target
+from loadlens.model.workload import Target, Tls
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.build import Prepared
 from loadlens.testbed.commands import arguments
@@ -328,14 +328,14 @@ class Testbed:
         """Where the load goes; a service's first replica, or the URL outside.
 
         Raises:
-            TestbedError: The service or its port is not there, or the URL is not plain HTTP.
+            TestbedError: The service or its port is not there, or the URL is not one of HTTP.
         """
         if entry.url is not None:
-            return _target_of_url(entry.url)
+            return _target_of_url(entry)
         if entry.service not in self._replicas:
             raise TestbedError(f"the entry names a service that does not run: {entry.service}", where="entry")
         port = self._replicas[entry.service][0].port(entry.port)
-        return Target(tcp.HOST, port, f"{tcp.HOST}:{port}")
+        return Target(tcp.HOST, port, f"{tcp.HOST}:{port}", entry.tls)
 
     def server_times_files(self) -> tuple[ServerTimesFile, ...]:
         """The files with response times as the services measured them, each once."""
@@ -592,13 +592,14 @@ def _port_error(replica: Replica, port: int) -> TestbedError:
     )
 
 
-def _target_of_url(url: str) -> Target:
-    parts = urlsplit(url)
-    if parts.scheme != "http" or not parts.hostname:
+def _target_of_url(entry: Entry) -> Target:
+    parts = urlsplit(entry.url or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise TestbedError(
-            f"the entry is not a plain HTTP URL: {url}", where="entry", hint="such as http://localhost:8080"
+            f"the entry is not an HTTP URL: {entry.url}", where="entry", hint="such as http://localhost:8080"
         )
+    usual, tls = (80, None) if parts.scheme == "http" else (443, entry.tls or Tls())
     host = parts.hostname
     shown = f"[{host}]" if ":" in host else host
-    port = parts.port or 80
-    return Target(host, port, shown if port == 80 else f"{shown}:{port}")
+    port = parts.port or usual
+    return Target(host, port, shown if port == usual else f"{shown}:{port}", tls)

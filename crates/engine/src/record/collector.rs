@@ -132,6 +132,8 @@ pub struct StreamSeries {
     pub lag: Series,
     /// Connecting.
     pub connect: Series,
+    /// The TLS handshake.
+    pub tls: Series,
     /// Successes: from when they could leave to the first byte.
     pub first_byte: Series,
     /// Successes: from the first byte to the last.
@@ -324,6 +326,7 @@ impl Collector {
             let tally = &sum.streams[index];
             series.lag.push(length, &tally.lag, &none);
             series.connect.push(length, &tally.connect, &none);
+            series.tls.push(length, &tally.tls, &none);
             let mut phases = PhaseSums::default();
             (first..first + count).for_each(|step| phases.add(&sum.phases[step]));
             series.first_byte.push(length, &phases.first_byte, &none);

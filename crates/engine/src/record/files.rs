@@ -104,7 +104,7 @@ impl Files {
 
     /// Appends a chunk of connection rows.
     pub fn connections(&mut self, chunk: &Chunk) {
-        append_chunk(&mut self.connections, b"LLC1", chunk);
+        append_chunk(&mut self.connections, b"LLC2", chunk);
     }
 
     /// Appends one interval to histograms and counters.
@@ -167,6 +167,7 @@ fn for_each_timing(sum: &IntervalSum, names: &Names, mut each: impl FnMut(&str, 
         let tally = &sum.streams[index];
         each(&format!("{name}...lag"), &tally.lag);
         each(&format!("{name}...connect"), &tally.connect);
+        each(&format!("{name}...tls"), &tally.tls);
     }
 }
 

@@ -191,8 +191,12 @@ pub struct StreamTally {
     pub bytes_in_body: u64,
     /// How late we were: from due, or from when there was a connection or place for it, to issue.
     pub lag: Timing,
-    /// From the beginning of a connection until it stands.
+    /// From the beginning of a connection until TCP stands.
     pub connect: Timing,
+    /// From then until TLS stands.
+    pub tls: Timing,
+    /// TLS sessions made anew, and taken up again.
+    pub handshakes: [u32; 2],
 }
 
 impl Default for StreamTally {
@@ -216,6 +220,8 @@ impl Default for StreamTally {
             bytes_in_body: 0,
             lag: Timing::default(),
             connect: Timing::default(),
+            tls: Timing::default(),
+            handshakes: [0; 2],
         }
     }
 }
@@ -240,6 +246,7 @@ impl StreamTally {
     fn clear(&mut self, pool: &mut PagePool) {
         self.lag.clear(pool);
         self.connect.clear(pool);
+        self.tls.clear(pool);
         *self = StreamTally::default();
     }
 }
@@ -302,7 +309,7 @@ pub struct IntervalSet {
 
 impl IntervalSet {
     fn pages(streams: usize, steps: usize) -> usize {
-        let histograms = steps * (CLASSES * 2 + 2) + streams * 2;
+        let histograms = steps * (CLASSES * 2 + 2) + streams * 3;
         (histograms * super::histogram::PAGES).min(MAX_PAGES)
     }
 

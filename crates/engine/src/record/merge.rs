@@ -164,6 +164,9 @@ pub struct StreamSum {
     pub bytes_in_body: u64,
     pub lag: TimingSum,
     pub connect: TimingSum,
+    pub tls: TimingSum,
+    /// TLS sessions made anew, and taken up again.
+    pub handshakes: [u64; 2],
 }
 
 impl StreamSum {
@@ -191,6 +194,8 @@ impl StreamSum {
             bytes_in_body: tally.bytes_in_body,
             lag: TimingSum::of(&tally.lag, pool),
             connect: TimingSum::of(&tally.connect, pool),
+            tls: TimingSum::of(&tally.tls, pool),
+            handshakes: tally.handshakes.map(u64::from),
         }
     }
 
@@ -217,6 +222,11 @@ impl StreamSum {
         self.bytes_in_body += other.bytes_in_body;
         self.lag.add(&other.lag);
         self.connect.add(&other.connect);
+        self.tls.add(&other.tls);
+        self.handshakes
+            .iter_mut()
+            .zip(other.handshakes)
+            .for_each(|(into, count)| *into += count);
     }
 
     /// Adds the same time of another thread.

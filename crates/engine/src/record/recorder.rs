@@ -404,11 +404,18 @@ impl Recorder {
         self.set.streams[stream as usize].opened += 1;
     }
 
-    /// A connection stands.
+    /// A connection stands, but for TLS.
     pub fn established(&mut self, stream: u8, took: u64) {
         self.set.streams[stream as usize]
             .connect
             .record(took, &mut self.set.pool);
+    }
+
+    /// A connection is secured.
+    pub fn secured(&mut self, stream: u8, took: u64, resumed: bool) {
+        let tally = &mut self.set.streams[stream as usize];
+        tally.tls.record(took, &mut self.set.pool);
+        tally.handshakes[usize::from(resumed)] += 1;
     }
 
     /// A connection ended; `row.closed_by` says by whom.

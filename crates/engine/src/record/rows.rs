@@ -8,7 +8,7 @@ use super::ring::{ring, Giver, Taker};
 /// Bytes of a sample row.
 pub const SAMPLE_BYTES: usize = 64;
 /// Bytes of a connection row.
-pub const CONNECTION_BYTES: usize = 48;
+pub const CONNECTION_BYTES: usize = 56;
 /// Rows of a full chunk.
 pub const CHUNK_ROWS: usize = 4096;
 /// "No connection" in a sample row.
@@ -96,8 +96,12 @@ pub struct ConnectionRow {
     pub stream: u8,
     /// Outcome of connecting: 0 or an error class.
     pub outcome: u8,
+    /// Whether its TLS session was taken up again.
+    pub is_resumed: bool,
     /// Bytes that came.
     pub bytes_in: u64,
+    /// The TLS handshake, which lies before `established_ns`; -1: none.
+    pub tls_ns: i64,
 }
 
 impl ConnectionRow {
@@ -110,8 +114,14 @@ impl ConnectionRow {
         out[16..24].copy_from_slice(&self.established_ns.to_le_bytes());
         out[24..32].copy_from_slice(&self.closed_ns.to_le_bytes());
         out[32..36].copy_from_slice(&self.requests.to_le_bytes());
-        out[36..40].copy_from_slice(&[self.closed_by, self.stream, self.outcome, 0]);
+        out[36..40].copy_from_slice(&[
+            self.closed_by,
+            self.stream,
+            self.outcome,
+            u8::from(self.is_resumed),
+        ]);
         out[40..48].copy_from_slice(&self.bytes_in.to_le_bytes());
+        out[48..56].copy_from_slice(&self.tls_ns.to_le_bytes());
         out
     }
 }
@@ -295,7 +305,9 @@ mod tests {
             closed_by: 2,
             stream: 1,
             outcome: 11,
+            is_resumed: true,
             bytes_in: 7,
+            tls_ns: 9,
         };
 
         let bytes = sample.to_bytes();
@@ -305,7 +317,8 @@ mod tests {
         assert_eq!((bytes[40], bytes[48], bytes[52], bytes[56]), (6, 8, 9, 10));
         assert_eq!(bytes[58..64], [200, 0, 19, 2, 3, 5]);
         assert_eq!((row[0], row[4], row[8], row[24], row[32]), (1, 2, 3, 5, 6));
-        assert_eq!(row[36..41], [2, 1, 11, 0, 7]);
+        assert_eq!(row[36..41], [2, 1, 11, 1, 7]);
+        assert_eq!(row[48..50], [9, 0]);
     }
 
     #[test]

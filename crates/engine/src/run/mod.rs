@@ -23,6 +23,7 @@ use crate::plan::Plan;
 use crate::program::Program;
 use crate::record::collector::Live;
 use crate::record::recorder::StreamProgress;
+use crate::transport::tls;
 use crate::worker::Control;
 
 pub use limits::Shortage;
@@ -101,6 +102,7 @@ pub struct Run {
     plan: Arc<Plan>,
     program: Arc<Program>,
     notes: Vec<String>,
+    tls: Arc<tls::Configs>,
     started: Option<Arc<Started>>,
     supervisor: Option<JoinHandle<()>>,
     end: Arc<End>,
@@ -115,11 +117,18 @@ impl Run {
         if !faults.is_empty() {
             return Err(Refusal::Plan(faults));
         }
-        let program = Program::compile(&plan).map_err(Refusal::Plan)?;
+        let (program, tls) = match (Program::compile(&plan), tls::configure(&plan)) {
+            (Ok(program), Ok(tls)) => (program, tls),
+            (program, tls) => {
+                let faults = program.err().into_iter().chain(tls.err()).flatten();
+                return Err(Refusal::Plan(faults.collect()));
+            }
+        };
         let notes = limits::check(&plan).map_err(Refusal::Machine)?;
         Ok(Run {
             plan: Arc::new(plan),
             program: Arc::new(program),
+            tls: Arc::new(tls),
             notes,
             started: None,
             supervisor: None,
@@ -138,7 +147,7 @@ impl Run {
             return Err(io::Error::other("the run was already started"));
         }
         let (started, supervisor) =
-            threads::start(&self.plan, &self.program, &self.notes, &self.end)?;
+            threads::start(&self.plan, &self.program, &self.tls, &self.notes, &self.end)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
         Ok(())

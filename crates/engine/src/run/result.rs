@@ -3,6 +3,7 @@
 //! The law of counting is checked here for every stream, in release builds too: what was counted when
 //! requests became due, were issued and ended must add up with what was found open at the end.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use serde_json::{json, Map, Value};
@@ -211,6 +212,7 @@ impl Material<'_> {
             "phases_s": {
                 "resolve": self.started.targets[index].took_ns.map(seconds),
                 "connect": series.connect.distribution(),
+                "tls": series.tls.distribution(),
                 "first_byte": series.first_byte.distribution(),
                 "last_byte": series.last_byte.distribution(),
             },
@@ -226,6 +228,7 @@ impl Material<'_> {
                 "closed_by_error": whole.closed[2],
                 "unsolicited": whole.unsolicited,
             },
+            "tls": self.tls(index, &whole),
             "little": self.little(index),
         })
     }
@@ -254,6 +257,26 @@ impl Material<'_> {
         } else {
             counted
         }
+    }
+
+    /// What TLS did; null without it.
+    fn tls(&self, index: usize, whole: &StreamSum) -> Value {
+        let Some(tls) = &self.plan.streams[index].target.tls else {
+            return Value::Null;
+        };
+        let mut sessions: BTreeMap<String, u64> = BTreeMap::new();
+        for agreed in self.ends.iter().flat_map(|end| &end.negotiated) {
+            if usize::from(agreed.stream) == index {
+                let name = format!("{} {}", agreed.version, agreed.suite);
+                *sessions.entry(name).or_default() += agreed.sessions;
+            }
+        }
+        json!({
+            "verified": !tls.insecure,
+            "full": whole.handshakes[0],
+            "resumed": whole.handshakes[1],
+            "sessions": sessions,
+        })
     }
 
     fn in_phase(&self, phase: Phase, index: usize) -> Value {

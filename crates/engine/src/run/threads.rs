@@ -19,7 +19,9 @@ use crate::record::interval::IntervalSet;
 use crate::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use crate::record::ring::ring;
 use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
-use crate::transport::{sys, Epoll};
+use crate::transport::tls::Configs;
+use crate::transport::{sys, Epoll, Net, Tls};
+use crate::worker::lane::Lane;
 use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
 
 use super::resolve::resolve;
@@ -42,6 +44,7 @@ struct Seat {
     threads: u32,
     plan: Arc<Plan>,
     program: Arc<Program>,
+    tls: Arc<Configs>,
     addresses: Arc<Vec<Vec<std::net::SocketAddr>>>,
     recorder: Recorder,
     control: Arc<Control>,
@@ -53,6 +56,7 @@ struct Seat {
 pub(super) fn start(
     plan: &Arc<Plan>,
     program: &Arc<Program>,
+    tls: &Arc<Configs>,
     notes: &[String],
     end: &Arc<End>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
@@ -96,6 +100,7 @@ pub(super) fn start(
             threads,
             plan: plan.clone(),
             program: program.clone(),
+            tls: tls.clone(),
             addresses: addresses.clone(),
             recorder,
             control: control.clone(),
@@ -242,18 +247,44 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let clock = MonotonicClock::new(t0);
     let steps = step_counts(&seat.program);
-    Some(
+    let worker = Begin {
+        clock,
+        lanes,
+        steps,
+        recorder: seat.recorder,
+        control: seat.control,
+        settings,
+    };
+    Some(if seat.tls.is_plain() {
+        worker.run(net)
+    } else {
+        worker.run(Tls::new(net, &seat.tls, connections))
+    })
+}
+
+/// All that a worker begins with, but for its network.
+struct Begin<'p> {
+    clock: MonotonicClock,
+    lanes: Vec<Lane<'p>>,
+    steps: Vec<usize>,
+    recorder: Recorder,
+    control: Arc<Control>,
+    settings: Settings,
+}
+
+impl Begin<'_> {
+    fn run<N: Net>(self, net: N) -> WorkerEnd {
         Worker::new(
-            clock,
+            self.clock,
             net,
-            lanes,
-            &steps,
-            seat.recorder,
-            seat.control,
-            settings,
+            self.lanes,
+            &self.steps,
+            self.recorder,
+            self.control,
+            self.settings,
         )
-        .run(),
-    )
+        .run()
+    }
 }
 
 /// Whether each thread has a core that nothing else needs, so that polling for a due time takes nothing from the

@@ -64,7 +64,7 @@ fn connect_error(os_error: i32) -> NetError {
         libc::ECONNRESET => Outcome::Reset,
         _ => own_limit(os_error).unwrap_or(Outcome::ConnectFailed),
     };
-    NetError { outcome, os_error }
+    NetError::new(outcome, os_error)
 }
 
 fn own_limit(os_error: i32) -> Option<Outcome> {
@@ -82,13 +82,13 @@ fn broken(os_error: i32) -> Io {
         libc::ENOBUFS | libc::ENOMEM => Outcome::OwnMemory,
         _ => Outcome::Reset,
     };
-    Io::Broken(NetError { outcome, os_error })
+    Io::Broken(NetError::new(outcome, os_error))
 }
 
 impl Net for Epoll {
     type Handle = Socket;
 
-    fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<Socket, NetError> {
+    fn connect(&mut self, address: &SocketAddr, _: u8, token: u64) -> Result<Socket, NetError> {
         let socket = Epoll::begin(address)?;
         if let Err(os_error) = self.poller.add(socket, token, Directions::Both) {
             socket.close();
@@ -98,7 +98,12 @@ impl Net for Epoll {
         Ok(socket)
     }
 
-    fn connect_quietly(&mut self, address: &SocketAddr, _token: u64) -> Result<Socket, NetError> {
+    fn connect_quietly(
+        &mut self,
+        address: &SocketAddr,
+        _: u8,
+        _token: u64,
+    ) -> Result<Socket, NetError> {
         let socket = Epoll::begin(address)?;
         self.open.insert(socket);
         Ok(socket)
@@ -200,7 +205,7 @@ mod tests {
         ];
 
         for (os_error, outcome) in classes {
-            assert_eq!(connect_error(os_error), NetError { outcome, os_error });
+            assert_eq!(connect_error(os_error), NetError::new(outcome, os_error));
         }
     }
 
@@ -209,7 +214,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut net = Epoll::new(16).unwrap();
         let mut ready = Vec::with_capacity(16);
-        let handle = net.connect(&listener.local_addr().unwrap(), 7).unwrap();
+        let handle = net.connect(&listener.local_addr().unwrap(), 0, 7).unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         net.wait(&mut ready, 1_000_000_000);
         assert!(ready[0].writable && ready[0].token == 7);
@@ -225,6 +230,7 @@ mod tests {
                 Io::Bytes(n) => got.extend_from_slice(&buffer[..n]),
                 Io::End => break,
                 Io::Later => {}
+                Io::Cut => panic!("no TLS, nothing to cut"),
                 Io::Broken(error) => panic!("{error:?}"),
             }
         }
@@ -240,7 +246,7 @@ mod tests {
         let mut ready = Vec::with_capacity(16);
         let address = listener.local_addr().unwrap();
 
-        let handle = net.connect_quietly(&address, 7).unwrap();
+        let handle = net.connect_quietly(&address, 0, 7).unwrap();
         let sent = net.send_first(handle, 7, b"hello").unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         net.wait(&mut ready, 0);
@@ -258,7 +264,7 @@ mod tests {
         let mut net = Epoll::new(16).unwrap();
         let mut ready = Vec::with_capacity(16);
         let address = listener.local_addr().unwrap();
-        let handle = net.connect_quietly(&address, 7).unwrap();
+        let handle = net.connect_quietly(&address, 0, 7).unwrap();
         assert_eq!(net.send_first(handle, 7, b""), Ok(Some(0)));
         let (mut peer, _) = listener.accept().unwrap();
         let much = vec![0; 64 << 20];
@@ -284,7 +290,7 @@ mod tests {
         drop(listener);
         let mut net = Epoll::new(16).unwrap();
 
-        let refused = match net.connect_quietly(&address, 1) {
+        let refused = match net.connect_quietly(&address, 0, 1) {
             Err(error) => error,
             Ok(handle) => {
                 let error = net.send_first(handle, 1, b"hello").unwrap_err();
@@ -300,7 +306,7 @@ mod tests {
     fn sockets_left_open_are_closed_with_the_network() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut net = Epoll::new(16).unwrap();
-        net.connect(&listener.local_addr().unwrap(), 1).unwrap();
+        net.connect(&listener.local_addr().unwrap(), 0, 1).unwrap();
         let (mut peer, _) = listener.accept().unwrap();
 
         drop(net);
@@ -316,7 +322,7 @@ mod tests {
         let mut net = Epoll::new(16).unwrap();
         let mut ready = Vec::with_capacity(16);
 
-        let refused = match net.connect(&address, 1) {
+        let refused = match net.connect(&address, 0, 1) {
             Err(error) => error,
             Ok(handle) => {
                 net.wait(&mut ready, 1_000_000_000);

@@ -200,6 +200,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         WorkerEnd {
             checks,
             feeds,
+            negotiated: self.net.negotiated(),
             left: self.left,
             remains: self.recorder.finish(now),
             at: now,

@@ -7,7 +7,7 @@ use crate::plan::{Cookies, Overflow};
 use crate::program::Judgement;
 use crate::record::recorder::Ended;
 use crate::record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
-use crate::transport::Net;
+use crate::transport::{Handshake, Net, NetError};
 use crate::user::{Action, Event, Phase, Scratch, NONE};
 
 use super::connections::{State, Unsent};
@@ -52,8 +52,9 @@ impl End {
 }
 
 /// In words, for the errors of the result.
-pub(super) fn why(outcome: Outcome) -> &'static str {
-    match outcome {
+pub(super) fn why(error: NetError) -> &'static str {
+    match error.outcome {
+        _ if !error.why.is_empty() => error.why,
         Outcome::Resolve => "the host name has no address",
         Outcome::Refused => "the connection was refused",
         Outcome::ConnectTimeout => "no connection within the timeout",
@@ -63,6 +64,7 @@ pub(super) fn why(outcome: Outcome) -> &'static str {
         Outcome::ClosedOnReuse => "the idle connection was closed as the request was sent",
         Outcome::Truncated => "the connection was closed before the end of the answer",
         Outcome::Timeout => "no whole answer within the timeout",
+        Outcome::TlsTimeout => "no whole TLS handshake within the timeout",
         Outcome::OwnDescriptors => "this machine has no file descriptor left",
         Outcome::OwnPorts => "this machine has no local port left",
         Outcome::OwnMemory => "this machine has no memory left for the socket",
@@ -190,14 +192,14 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             let address = usize::from(self.connections.get(index).address);
             self.lanes[who.lane as usize].give_up(address);
         }
-        let outcome = if is_connecting {
-            Outcome::ConnectTimeout
-        } else {
-            Outcome::Timeout
+        let outcome = match (is_connecting, self.handshake(index)) {
+            (false, _) => Outcome::Timeout,
+            (true, Handshake::Underway) => Outcome::TlsTimeout,
+            (true, _) => Outcome::ConnectTimeout,
         };
         let end = End {
             failed_connect: is_connecting,
-            ..End::failure(outcome, why(outcome), 0)
+            ..End::failure(outcome, why(NetError::new(outcome, 0)), 0)
         };
         let status = self
             .connections
@@ -323,8 +325,18 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         Some(user)
     }
 
+    /// Where the TLS handshake of a connection stands.
+    pub(super) fn handshake(&self, index: u32) -> Handshake {
+        let handle = self.connections.get(index).handle;
+        handle.map_or(Handshake::None, |handle| self.net.handshake(handle))
+    }
+
     /// Ends a connection. `outcome` is that of connecting.
     pub(super) fn close(&mut self, index: u32, side: ClosedBy, outcome: Outcome, now: u64) {
+        let (tls_ns, is_resumed) = match self.handshake(index) {
+            Handshake::Done { took_ns, resumed } => (took_ns as i64, resumed),
+            _ => (-1, false),
+        };
         let connection = self.connections.get_mut(index);
         if let Some(handle) = connection.handle.take() {
             self.net.close(handle);
@@ -354,7 +366,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             closed_by: side as u8,
             stream: lane.stream,
             outcome: outcome.code(),
+            is_resumed,
             bytes_in: connection.bytes_in,
+            tls_ns,
         });
         lane.connections -= 1;
         let user = connection.user;

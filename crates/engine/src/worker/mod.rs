@@ -26,7 +26,7 @@ use crate::feeding::Used;
 use crate::plan::Role;
 use crate::program::CheckTally;
 use crate::record::recorder::{Recorder, Remains};
-use crate::transport::{Net, Ready};
+use crate::transport::{Negotiated, Net, Ready};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
@@ -117,6 +117,8 @@ pub struct WorkerEnd {
     pub remains: Remains,
     /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.
     pub checks: Vec<Vec<CheckTally>>,
+    /// What its secured connections agreed on.
+    pub negotiated: Vec<Negotiated>,
     /// When it ended.
     pub at: u64,
     /// Buffers of answers and requests that nobody gave back; anything but 0 is a leak.

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::error::Outcome;
 use crate::program::{Answer, Judgement};
-use crate::transport::{Io, Net, NetError, Ready};
+use crate::transport::{Handshake, Io, Net, NetError, Ready};
 use crate::user::Phase;
 
 use super::connections::{State, Unsent};
@@ -18,13 +18,13 @@ const RECEIVES_AT_ONCE: u32 = 16;
 impl<C: Clock, N: Net> Worker<'_, C, N> {
     /// Does what one event asks for; returns the time.
     #[inline]
-    pub(super) fn serve(&mut self, ready: Ready) -> u64 {
+    pub(super) fn serve(&mut self, mut ready: Ready) -> u64 {
         let Some(index) = self.connections.find(ready.token) else {
             return self.now();
         };
         let connection = self.connections.get(index);
         if connection.state == State::Connecting {
-            if !ready.writable || !self.finish_connecting(index, ready.failed) {
+            if !self.finish_connecting(index, &mut ready) {
                 return self.now();
             }
         } else if ready.writable && connection.unsent != Unsent::Nothing {
@@ -36,31 +36,28 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.now()
     }
 
-    /// Connecting has ended; says whether the connection stands.
-    fn finish_connecting(&mut self, index: u32, has_failed: bool) -> bool {
-        let now = self.now();
-        let connection = self.connections.get_mut(index);
+    /// Goes on with connecting; says whether the connection stands.
+    fn finish_connecting(&mut self, index: u32, ready: &mut Ready) -> bool {
+        let connection = self.connections.get(index);
         let who = UserRef {
             lane: connection.lane,
             user: connection.user,
         };
+        let tried = usize::from(connection.address);
         let Some(handle) = connection.handle else {
             return false;
         };
-        // An event without a failure says it all; the system is asked only about failures.
-        let connected = if has_failed {
-            self.net.connected(handle)
-        } else {
-            Ok(())
+        let Some(established) = self.net.establish(handle, ready) else {
+            return false;
         };
-        match connected {
+        let now = self.now();
+        match established {
             Ok(()) => {
                 self.establish(index, now);
                 self.transmit(index, now);
                 true
             }
             Err(error) => {
-                let tried = usize::from(connection.address);
                 self.close(index, ClosedBy::Error, error.outcome, now);
                 self.try_next_address(who, tried, error, now);
                 false
@@ -79,8 +76,13 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             lane.address = usize::from(connection.address);
         }
         lane.users[connection.user as usize].phase = Phase::InFlight;
-        self.recorder
-            .established(lane.stream, now - connection.opened);
+        let mut took = now - connection.opened;
+        let handshake = connection.handle.map(|handle| self.net.handshake(handle));
+        if let Some(Handshake::Done { took_ns, resumed }) = handshake {
+            took = took.saturating_sub(took_ns);
+            self.recorder.secured(lane.stream, took_ns, resumed);
+        }
+        self.recorder.established(lane.stream, took);
     }
 
     /// Receives what a connection has; returns the time of the last byte.
@@ -94,7 +96,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             match self.net.receive(handle, &mut self.buffer) {
                 Io::Bytes(count) => {
                     let now = self.now();
-                    let goes_on = has_ended || count == self.buffer.len();
+                    let goes_on = has_ended || self.net.has_more(count, self.buffer.len());
                     if !self.take_bytes(index, count, goes_on, now) || !goes_on {
                         return now;
                     }
@@ -102,6 +104,11 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 Io::End => {
                     let now = self.now();
                     self.take_end(index, now);
+                    return now;
+                }
+                Io::Cut => {
+                    let now = self.now();
+                    self.take_cut(index, now);
                     return now;
                 }
                 Io::Later => return self.now(),
@@ -238,7 +245,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         }
         match self.net.receive(connection.handle?, &mut self.buffer) {
             Io::Later => None,
-            Io::End => Some(ClosedBy::Server),
+            Io::End | Io::Cut => Some(ClosedBy::Server),
             Io::Broken(_) => Some(ClosedBy::Error),
             Io::Bytes(count) => {
                 self.recorder.bytes_in(lane.stream, count);
@@ -263,12 +270,29 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 let outcome = self.as_seen_on_reuse(index, outcome);
                 self.fail(
                     index,
-                    End::failure(outcome, why(outcome), 0),
+                    End::failure(outcome, why(NetError::new(outcome, 0)), 0),
                     ClosedBy::Server,
                     now,
                 );
             }
         }
+    }
+
+    /// The other side has ended its stream, and TLS not before it: only an answer that says where it ends is whole
+    /// (RFC 9112 9.8).
+    #[cold]
+    fn take_cut(&mut self, index: u32, now: u64) {
+        let connection = self.connections.get(index);
+        if connection.state != State::Busy || connection.reply.at_end().is_err() {
+            return self.take_end(index, now);
+        }
+        let why = "the connection was closed without an end of TLS, which alone ends this body";
+        self.fail(
+            index,
+            End::failure(Outcome::Truncated, why, 0),
+            ClosedBy::Server,
+            now,
+        );
     }
 
     /// A connection that stood is broken.
@@ -283,7 +307,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         };
         self.fail(
             index,
-            End::failure(outcome, why(outcome), error.os_error),
+            End::failure(outcome, why(NetError { outcome, ..error }), error.os_error),
             ClosedBy::Error,
             now,
         );

@@ -79,10 +79,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let lane = &mut self.lanes[who.lane as usize];
         let tried = lane.address;
         let Some(&address) = lane.addresses.get(tried) else {
-            let error = NetError {
-                outcome: Outcome::Resolve,
-                os_error: 0,
-            };
+            let error = NetError::new(Outcome::Resolve, 0);
             self.fail_unconnected(who, error, now);
             return;
         };
@@ -91,9 +88,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let (index, token) = self.connections.reserve();
         let may_stand = lane.stands_at_once || number % TRY_AGAIN == 0;
         let begun = if may_stand {
-            self.net.connect_quietly(&address, token)
+            self.net.connect_quietly(&address, lane.stream, token)
         } else {
-            self.net.connect(&address, token)
+            self.net.connect(&address, lane.stream, token)
         };
         match begun {
             Ok(handle) => {
@@ -118,7 +115,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                     closed_by: ClosedBy::Error as u8,
                     stream: lane.stream,
                     outcome: error.outcome.code(),
+                    is_resumed: false,
                     bytes_in: 0,
+                    tls_ns: -1,
                 });
                 self.try_next_address(who, tried, error, now);
             }
@@ -180,6 +179,8 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let lane = &mut self.lanes[who.lane as usize];
         let user = &mut lane.users[who.user as usize];
         user.tried = user.tried.saturating_add(1);
+        // An address that TCP reached is the right one, whatever TLS says.
+        lane.connected_once |= error.outcome == Outcome::Tls;
         let has_stood_elsewhere = lane.connected_once && lane.address != tried;
         let may_go_on = !lane.connected_once || has_stood_elsewhere;
         if !may_go_on || usize::from(user.tried) >= lane.addresses.len() {
@@ -192,7 +193,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
 
     /// A request ends without ever having had a connection.
     fn fail_unconnected(&mut self, who: UserRef, error: NetError, now: u64) {
-        let why = why(error.outcome);
+        let why = why(error);
         let end = End {
             failed_connect: true,
             ..End::failure(error.outcome, why, error.os_error)
@@ -217,7 +218,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         match step.static_bytes() {
             Some(bytes) => match self.net.send(handle, bytes) {
                 Io::Bytes(sent) => self.note_static(index, sent, bytes.len()),
-                Io::Later | Io::End => self.note_static(index, 0, bytes.len()),
+                Io::Later | Io::End | Io::Cut => self.note_static(index, 0, bytes.len()),
                 Io::Broken(error) => self.break_connection(index, error, now),
             },
             None => {
@@ -268,7 +269,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         };
         let sent = match self.net.send(handle, &self.rendered) {
             Io::Bytes(sent) => sent,
-            Io::Later | Io::End => 0,
+            Io::Later | Io::End | Io::Cut => 0,
             Io::Broken(error) => return self.break_connection(index, error, now),
         };
         self.recorder.bytes_out(lane.stream, sent);
@@ -278,10 +279,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 connection.unsent = Unsent::Kept(buffer, 0);
             } else {
                 self.store.give_back(buffer);
-                let error = NetError {
-                    outcome: Outcome::OwnMemory,
-                    os_error: 0,
-                };
+                let error = NetError::new(Outcome::OwnMemory, 0);
                 self.break_connection(index, error, now);
             }
         }
@@ -307,7 +305,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             };
             let (sent, is_all) = match self.net.send(handle, rest) {
                 Io::Bytes(sent) => (sent, sent == rest.len()),
-                Io::Later | Io::End => return,
+                Io::Later | Io::End | Io::Cut => return,
                 Io::Broken(error) => {
                     let now = self.now();
                     return self.break_connection(index, error, now);

@@ -12,5 +12,6 @@ mod life;
 mod misbehaviour;
 mod phases;
 mod record;
+mod secured;
 mod templates;
 mod times;

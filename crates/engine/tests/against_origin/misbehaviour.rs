@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use loadlens_origin::bad::{self, Behaviour, Reuse};
+use loadlens_origin::tls::TlsConfig;
 use loadlens_origin::{Books, Config, Origin};
 use serde_json::{json, Value};
 
 use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, Witness, LIMIT, MS};
+use crate::secured;
 
 /// Where a time-out is expected, or may come.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,12 +52,16 @@ fn stream_of(behaviour: &Behaviour, port: u16, requests: Option<u64>) -> Value {
 
 /// Behaviours in groups that run together, and a server for each group.
 fn groups() -> Vec<(Vec<&'static Behaviour>, Origin)> {
+    groups_of(TOGETHER, &Config::default())
+}
+
+fn groups_of(together: usize, config: &Config) -> Vec<(Vec<&'static Behaviour>, Origin)> {
     // What happens while nobody asks must not be late, so it is kept apart from those who keep the server busy.
     let (paused, busy): (Vec<&Behaviour>, Vec<&Behaviour>) =
         bad::all().partition(|one| one.pause_ms > 0);
-    let groups = busy.chunks(TOGETHER).map(<[_]>::to_vec).chain([paused]);
+    let groups = busy.chunks(together).map(<[_]>::to_vec).chain([paused]);
     groups
-        .map(|group| (group, origin(Config::default())))
+        .map(|group| (group, origin(config.clone())))
         .collect()
 }
 
@@ -161,12 +167,37 @@ fn check_none(found: &[String]) {
 #[test]
 fn every_misbehaviour_is_recorded_as_what_it_is() {
     let _machine = shared();
-    let mut found = Vec::new();
 
-    for (group, origin) in groups() {
-        let streams = group
-            .iter()
-            .map(|one| stream_of(one, origin.port, Some(requests(one))));
+    check_none(&recorded(groups(), |_| {}));
+}
+
+#[test]
+fn every_misbehaviour_over_tls_is_recorded_as_what_it_is() {
+    let _machine = shared();
+    // Fewer at once, and more time: each stream of two users makes two handshakes.
+    let groups = groups_of(15, &secured::with(TlsConfig::default()));
+
+    let found = recorded(groups, |stream| {
+        stream["target"]["tls"] = json!({"insecure": true});
+        let timeout_ns = stream["timeout_ns"].as_u64().expect("a time");
+        stream["timeout_ns"] = json!(timeout_ns * 2);
+    });
+
+    check_none(&found);
+}
+
+/// Runs groups of behaviours to their end under a changed plan, and gives what is wrong.
+fn recorded(
+    groups: Vec<(Vec<&'static Behaviour>, Origin)>,
+    change: impl Fn(&mut Value),
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (group, origin) in groups {
+        let streams = group.iter().map(|one| {
+            let mut stream = stream_of(one, origin.port, Some(requests(one)));
+            change(&mut stream);
+            stream
+        });
         let done = run(&plan(streams.collect()), LIMIT);
         let books = settled(&origin);
 
@@ -181,8 +212,7 @@ fn every_misbehaviour_is_recorded_as_what_it_is() {
             }
         }
     }
-
-    check_none(&found);
+    found
 }
 
 /// Runs groups of behaviours for a time under a changed plan, and gives what is wrong.

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use crate::harness::{closed, meet, origin, plan, shared, stream, Run, MS, SECOND};
 
 const SAMPLE: usize = 64;
-const CONNECTION: usize = 48;
+const CONNECTION: usize = 56;
 
 /// The rows of a file of chunks (docs/reference/record.md); every chunk must be whole and its sum right.
 fn rows(path: &Path, magic: &[u8; 4], row: usize) -> Vec<Vec<u8>> {
@@ -76,7 +76,7 @@ fn record(name: &str, path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
 
     Recorded {
         samples: rows(&folder.0.join("samples.bin"), b"LLS1", SAMPLE),
-        connections: rows(&folder.0.join("connections.bin"), b"LLC1", CONNECTION),
+        connections: rows(&folder.0.join("connections.bin"), b"LLC2", CONNECTION),
         folder,
         done,
         books,

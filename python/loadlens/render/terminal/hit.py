@@ -32,10 +32,10 @@ OWN_LIMITS = {
     "own_memory": "memory",
 }
 # What an engine tells about the parts of a request, in their order; one that it does not tell is not shown.
-PHASES = {"connect": "connect", "handshake": "TLS", "first_byte": "first byte", "last_byte": "last byte"}
+PHASES = {"connect": "connect", "tls": "TLS", "first_byte": "first byte", "last_byte": "last byte"}
 PHASES_IN_WORDS = {
     "connect": "connecting",
-    "handshake": "TLS handshake, after connecting",
+    "tls": "TLS handshake, after connecting",
     "first_byte": "first byte, from when the request could leave",
     "last_byte": "last byte, from the first",
 }
@@ -359,6 +359,17 @@ def _strip(times: Block) -> list[str]:
     return [f"  {first} {drawn} {last} (log)"]
 
 
+def _tls(tls: Block) -> Iterator[str]:
+    """How connections were secured, and whether anybody looked at the certificate."""
+    made = f"{numbers.count(tls['full'])} new" + (
+        f", {numbers.count(tls['resumed'])} resumed" if tls["resumed"] else ""
+    )
+    agreed = " and ".join(name.replace("_", " ", 1).replace("v1 ", "v1.") for name in tls["sessions"])
+    yield f"  TLS        sessions: {made}" + (f" · {agreed}" if agreed else "")
+    if not tls["verified"]:
+        yield "  TLS        the certificate was not verified (--insecure): this could be any server"
+
+
 def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     requests, connections = stream["requests"], stream["connections"]
     n = {key: numbers.count(value) for key, value in requests.items()}
@@ -384,6 +395,8 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     ]
     opened = f"{numbers.count(connections['opened'])} connections" + (", none reopened" if extra <= 0 else "")
     yield "  " + ", ".join([opened, *ended])
+    if stream["tls"] is not None:
+        yield from _tls(stream["tls"])
     little = stream["little"]
     if little["ratio"] is not None:
         holds = {"holds": "holds", "broken": "does not hold"}.get(little["verdict"], "cannot be judged")

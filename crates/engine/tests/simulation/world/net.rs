@@ -10,16 +10,10 @@ use loadlens_engine::transport::{Io, Net, NetError, Ready};
 
 use super::{Exchange, Link, Listens, Nature, Piece, World};
 
-const REFUSED: NetError = NetError {
-    outcome: Outcome::Refused,
-    os_error: 111,
-};
+const REFUSED: NetError = NetError::new(Outcome::Refused, 111);
 
 fn reset(os_error: i32) -> Io {
-    Io::Broken(NetError {
-        outcome: Outcome::Reset,
-        os_error,
-    })
+    Io::Broken(NetError::new(Outcome::Reset, os_error))
 }
 
 /// A handle on the world, as clock and as network.
@@ -128,7 +122,7 @@ impl Clock for Sim {
 impl Net for Sim {
     type Handle = usize;
 
-    fn connect(&mut self, address: &SocketAddr, token: u64) -> Result<usize, NetError> {
+    fn connect(&mut self, address: &SocketAddr, _: u8, token: u64) -> Result<usize, NetError> {
         let mut world = self.0.borrow_mut();
         world.spend(20_000);
         let count = world.opened.entry(address.port()).or_default();
@@ -145,10 +139,7 @@ impl Net for Sim {
                 1 => Outcome::OwnPorts,
                 _ => Outcome::ConnectFailed,
             };
-            return Err(NetError {
-                outcome,
-                os_error: 24,
-            });
+            return Err(NetError::new(outcome, 24));
         }
         let handle = world.links.len();
         world.links.push(Link {
@@ -164,8 +155,13 @@ impl Net for Sim {
         Ok(handle)
     }
 
-    fn connect_quietly(&mut self, address: &SocketAddr, token: u64) -> Result<usize, NetError> {
-        let handle = self.connect(address, token)?;
+    fn connect_quietly(
+        &mut self,
+        address: &SocketAddr,
+        stream: u8,
+        token: u64,
+    ) -> Result<usize, NetError> {
+        let handle = self.connect(address, stream, token)?;
         let mut world = self.0.borrow_mut();
         world.links[handle].is_quiet = true;
         let Nature { stands_at_once, .. } = world.nature;
