@@ -44,7 +44,7 @@ struct Memory {
 impl Net for Memory {
     type Handle = usize;
 
-    fn connect(&mut self, _: &SocketAddr, token: u64) -> Result<usize, NetError> {
+    fn connect(&mut self, _: &SocketAddr, _: u8, token: u64) -> Result<usize, NetError> {
         let handle = self.free.pop().unwrap_or_else(|| {
             self.tokens.push(0);
             self.tokens.len() - 1

@@ -317,7 +317,7 @@ impl<'p> Lane<'p> {
                 Cookies::Off => Vec::new(),
                 _ => vec![Jar::default(); users.len()],
             },
-            site: Site::new(&stream.target.authority, false),
+            site: Site::new(&stream.target.authority, stream.target.tls.is_some()),
             judging: Judging::new(program),
             feeding: Feeding::new(program, users.len(), part, |feed| {
                 Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])

@@ -342,6 +342,8 @@ fn connection(row: &[u8]) -> ConnectionRow {
         closed_by: row[36],
         stream: row[37],
         outcome: row[38],
+        is_resumed: row[39] != 0,
         bytes_in: u64_at(row, 40),
+        tls_ns: u64_at(row, 48) as i64,
     }
 }

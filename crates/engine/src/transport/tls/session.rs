@@ -9,6 +9,8 @@ use crate::transport::{Epoll, Io, Net, NetError};
 use super::record::{kind, Keys, Unopened, HEAD, PLAIN_BYTES, SEALED_BYTES};
 use super::words;
 
+/// Receives in a row that give nothing but records of TLS itself: a server that goes on so keeps us from the others.
+const CONTROL_AT_ONCE: u32 = 64;
 /// Records that are sealed before they are sent.
 const RECORDS_AT_ONCE: usize = 4;
 /// AES-GCM keys are changed after so many records (RFC 8446 5.5 and RFC 9001 B.1 ask for at most 2^24.5 and 2^23).
@@ -91,7 +93,9 @@ impl Session {
         out: &mut Vec<u8>,
         buffer: &mut [u8],
     ) -> Io {
-        loop {
+        // Records of TLS itself give nothing to hand out, and what lies behind them, an end above all, no event may
+        // tell of again: the socket is read until it has no more.
+        for _ in 0..CONTROL_AT_ONCE {
             match self.end {
                 None => {}
                 Some(End::Notified) => return Io::End,
@@ -109,10 +113,8 @@ impl Session {
             if plain > 0 {
                 return Io::Bytes(plain);
             }
-            if !self.has_more {
-                return Io::Later;
-            }
         }
+        Io::Broken(NetError::tls(words::WRONG_RECORD))
     }
 
     /// Opens every whole record and moves their content together; returns its length.

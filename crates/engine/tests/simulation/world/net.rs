@@ -196,7 +196,7 @@ impl Net for Sim {
         }
         match self.send(handle, bytes) {
             Io::Bytes(sent) => Ok(Some(sent)),
-            Io::Later | Io::End => Ok(None),
+            Io::Later | Io::End | Io::Cut => Ok(None),
             Io::Broken(error) => Err(error),
         }
     }
