@@ -25,7 +25,7 @@ def test_phases_of_a_record_count_as_many_successes_as_the_result(server: Origin
         "first_byte": 200,
         "last_byte": 200,
     }
-    # the second piece is 30 ms behind the first; a late look at the first one makes that shorter, never longer
+    # the second piece is 30 ms behind the first; a late look at the first makes that shorter, never longer
     assert phases["last_byte"]["mean"]["value"] >= 0.02
     assert phases["resolve"] is None  # an address is no name
     (kept,) = store.open_run(record).trials

@@ -25,7 +25,7 @@ def _due_in(record: Path, part_ns: int) -> dict[int, int]:
 @pytest.mark.parametrize(
     ("shape", "by_half_second"),
     [
-        # Integrals: a rise from 0 to 400/s holds 50 and 150, a level 200, the fall 150 and 50; 12.5 are begun by 13.
+        # Integrals: a rise from 0 to 400/s holds 50 and 150, a level 200, the fall 150 and 50.
         (
             ("--stages", "1s:400/s,500ms:400/s,1s:0"),
             {0: 50, 1: 150, 2: 200, 3: 150, 4: 50},

@@ -91,6 +91,7 @@ RESULT: dict[str, Any] = {
             "failed_time_s": nothing(),
             "lag_s": times(),
             "phases_s": {"connect": nothing(), "first_byte": nothing()},
+            "tls": None,
             "steps": [],
             "bytes": {"out": 1, "in_wire": 1, "in_body": 1},
             "connections": {
