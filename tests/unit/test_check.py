@@ -56,9 +56,9 @@ design: 1 fault
 def test_a_study_is_shown_with_its_cases_order_time_and_faults(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = design.plan(define.read(tmp_path))
-    trials, seconds = design.order(study), design.estimated_seconds(study)
+    trials, duration = design.order(study), design.duration(study)
 
-    lines, headings = study_lines(study, trials, seconds, lint.faults(study, cores=2), all_blocks=False)
+    lines, headings = study_lines(study, trials, duration, lint.faults(study, cores=2), all_blocks=False)
 
     assert "\n".join(lines) == PRINTED
     assert [lines[heading].split(":")[0] for heading in headings] == ["small", "ladder", "order", "design"]
@@ -68,7 +68,7 @@ def test_every_block_is_shown_when_asked(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = design.plan(define.read(tmp_path))
 
-    lines, _ = study_lines(study, design.order(study), 1.0, (), all_blocks=True)
+    lines, _ = study_lines(study, design.order(study), design.Duration(1.0), (), all_blocks=True)
 
     assert sum("block" in line and line.startswith("  ") for line in lines) == 4
     assert lines[-1] == "design: no faults found"

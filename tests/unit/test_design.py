@@ -7,6 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from loadlens.model.workload import Bounds, Closed, Connection, Group, Open, Sou
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests" / "data" / "studies" / "everything"
 REGISTER = ROOT / "studies" / "register"
+BALANCE = ROOT / "studies" / "balance"
 S = 1_000_000_000
 
 HEAD = """\
@@ -532,8 +534,51 @@ def test_a_load_that_ends_by_a_number_is_guessed(tmp_path: Path) -> None:
         tmp_path, LADDER.replace("duration: 20s", "iterations: 100").replace("[1, 5]", "[5]") + "trials: 1\n"
     )
 
-    # 100 x (0.1 answer + 0.15 think) + start, stop, seal, around it
-    assert design.estimated_seconds(study) == pytest.approx(25.0 + 3.5)
+    # 100 x (0.02 answer + 0.15 think) + start, stop, seal, around it
+    assert design.estimated_seconds(study) == pytest.approx(17.0 + 3.5)
+    assert design.duration(study).notes == (
+        "1 of 1 trials end by a number of requests: "
+        "1 guessed at 20 ms an answer and at most 1,000 requests/s",
+    )
+
+
+def test_users_who_share_connections_are_guessed_to_wait_for_them(tmp_path: Path) -> None:
+    load = "iterations: 100, connections: 2"
+    text = LADDER.replace("think: $think, ", "").replace("duration: 20s", load).replace("[1, 5]", "[5]")
+    study = planned(tmp_path, text + "trials: 1\n")
+
+    # 5 users x 100 requests x 0.02 s over two connections
+    assert design.estimated_seconds(study) == pytest.approx(5.0 + 3.5)
+
+
+def test_a_load_that_ends_by_a_number_lasts_as_in_earlier_runs(tmp_path: Path) -> None:
+    study = planned(tmp_path, LADDER.replace("duration: 20s", "iterations: 100") + "trials: 1\n")
+    seen = [design.Seen("ladder-users-5", "ladder", per_s=rate, overhead_s=2.0) for rate in (4.0, 5.0, 50.0)]
+
+    estimate = design.duration(study, seen)
+
+    # 500 requests at the median of 5/s and 2 s around them; 100 of the case that was not seen, at the rate of
+    # its experiment, and 3.5 s around them
+    assert estimate.seconds == pytest.approx(100.0 + 2.0 + 20.0 + 3.5)
+    assert estimate.notes == (
+        "2 of 2 trials end by a number of requests: 2 as fast as in earlier runs here",
+        "2.0 s around the load of a trial, the median of 3 earlier trials here; builds are cached",
+    )
+
+
+def test_without_an_earlier_run_the_published_times_of_clients_count() -> None:
+    study = design.plan(define.read(BALANCE))
+    one, three = (
+        replace(study, cases=(case,))
+        for case in study.cases
+        if case.experiment == "published" and case.levels[0].name in ("one", "three")
+    )
+
+    # 10,000 requests of 6 users: 138.889 ms each alone, 82.378 ms with three servers; the rest is the same
+    # but for two more replicas and the balancer
+    alone, farm = design.duration(one), design.duration(three)
+    assert (farm.seconds - alone.seconds) / 3 == pytest.approx(10_000 / 6 * (0.082378 - 0.138889) + 0.4 + 2.0)
+    assert alone.notes == ("3 of 3 trials end by a number of requests: 3 as fast as published",)
 
 
 # ----------------------------------------------------------------------------------------- the register study

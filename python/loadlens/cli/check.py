@@ -44,19 +44,22 @@ def check(
 ) -> None:
     """Show what a study would run, in which order and how long, and what its design cannot answer.
 
+    How long rests on earlier runs of the study under runs/, else on published times, else on guesses; it
+    says which.
     Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
     """
     from loadlens import design, lint
-    from loadlens.cli.run import planned_study
+    from loadlens.cli.run import RUNS, planned_study
     from loadlens.render.terminal.check import study_lines
     from loadlens.render.terminal.printing import print_lines
+    from loadlens.run import earlier
 
     machine = cores or len(os.sched_getaffinity(0))
     planned = planned_study(study, quick=quick, settings=overrides or [], variants=variants)
     lines, headings = study_lines(
         planned,
         design.order(planned),
-        design.estimated_seconds(planned),
+        design.duration(planned, earlier.seen(RUNS, planned.name)),
         lint.faults(planned, cores=machine),
         all_blocks=verbose,
     )

@@ -10,16 +10,27 @@ from collections.abc import Mapping
 
 from loadlens.design import profile
 from loadlens.design.cases import TRIALS, cases_of
+from loadlens.design.duration import Duration, Seen, duration, estimated_seconds, load_seconds
 from loadlens.design.feeds import Templates
 from loadlens.design.profile import parse_override
-from loadlens.design.trials import estimated_seconds, load_seconds, order
+from loadlens.design.trials import order
 from loadlens.design.variants import HasProgram, with_variants
 from loadlens.design.workload import ReadDueTimes
 from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart
 from loadlens.model.study import Claim, Objective, Published, Study
 from loadlens.model.topology import Scalar
 
-__all__ = ["TRIALS", "estimated_seconds", "load_seconds", "order", "parse_override", "plan"]
+__all__ = [
+    "TRIALS",
+    "Duration",
+    "Seen",
+    "duration",
+    "estimated_seconds",
+    "load_seconds",
+    "order",
+    "parse_override",
+    "plan",
+]
 
 
 def plan(

@@ -137,6 +137,7 @@ class _Run:
     clock: Clock = field(default_factory=Clock)
     complete: set[tuple[str, int]] = field(default_factory=set)
     cuts_ns: dict[str, int] = field(default_factory=dict)  # case -> the longest time to settle so far
+    lasted_s: dict[str, float] = field(default_factory=dict)  # case that ends by a number -> its last load
     fruitless_starts: int = 0
     reset_for: tuple[object, ...] | None = None  # the block and services that data were last put back for
 
@@ -214,7 +215,10 @@ class _Run:
     def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
         """From a complete trial: its overhead, and its warm-up for the next of the case."""
         engine = done.engine or {}
-        self.clock.learn(float(engine["warmup_s"]) + float(engine["measured_s"]), took_s)
+        load_s = float(engine["warmup_s"]) + float(engine["measured_s"])
+        self.clock.learn(load_s, took_s)
+        if case.duration_ns is None:
+            self.lasted_s[case.slug] = load_s
         if case.warmup_ns is None and case.duration_ns is not None:
             try:
                 settled = settling.settled_after_ns(done.trial.path)
@@ -260,7 +264,11 @@ class _Run:
         return self.clock.left(self._planned_s(left), len(left))
 
     def _planned_s(self, trials: Sequence[PlannedTrial]) -> float:
-        return sum(planning.planned_s(trial.case, self.cuts_ns.get(trial.case.slug, 0)) for trial in trials)
+        return sum(
+            self.lasted_s.get(trial.case.slug)
+            or planning.planned_s(trial.case, self.cuts_ns.get(trial.case.slug, 0))
+            for trial in trials
+        )
 
     def _testbed_event(self, event: Mapping[str, object]) -> None:
         content = dict(event)

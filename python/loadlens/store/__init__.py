@@ -7,7 +7,15 @@ The layout is docs/reference/record.md.
 from loadlens.store.histograms import IntervalHistogram
 from loadlens.store.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION
 from loadlens.store.plain import argument_without_secrets
-from loadlens.store.reading import RunRecord, TrialRecord, is_record, latest_run, open_run, open_trial
+from loadlens.store.reading import (
+    RunRecord,
+    TrialRecord,
+    is_record,
+    latest_run,
+    open_run,
+    open_trial,
+    runs_of,
+)
 from loadlens.store.writing import (
     RunWriter,
     TrialEnd,
@@ -38,5 +46,6 @@ __all__ = [
     "open_run",
     "open_trial",
     "resume_run",
+    "runs_of",
     "write_report",
 ]

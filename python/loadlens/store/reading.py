@@ -399,6 +399,11 @@ def open_trial(folder: Path) -> TrialRecord:
 
 def latest_run(runs: Path, study_name: str) -> Path | None:
     """The last run of a study under a folder, by when it was created; none when there is none."""
+    return next(iter(runs_of(runs, study_name)), None)
+
+
+def runs_of(runs: Path, study_name: str) -> list[Path]:
+    """Every run of a study under a folder, the last one first."""
     found: list[tuple[int, Path]] = []
     for events in runs.glob(f"*/{layout.EVENTS}"):
         try:
@@ -407,4 +412,4 @@ def latest_run(runs: Path, study_name: str) -> Path | None:
             continue  # a folder that cannot be read is no candidate
         if first.get("study") == study_name and isinstance(first.get("unix_ns"), int):
             found.append((first["unix_ns"], events.parent))
-    return max(found)[1] if found else None
+    return [path for _, path in sorted(found, reverse=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 
+from loadlens.design import Duration
 from loadlens.lint import DesignFault
 from loadlens.looks import loads
 from loadlens.model.study import Case, PlannedTrial, Probe, Study
@@ -18,7 +19,7 @@ _NO_BREAK = "\u00a0"  # keeps a number with what it counts while lines are wrapp
 def study_lines(
     study: Study,
     trials: Sequence[PlannedTrial],
-    seconds: float,
+    duration: Duration,
     faults: Sequence[DesignFault],
     *,
     all_blocks: bool,
@@ -27,9 +28,10 @@ def study_lines(
     lines = [f"{study.name}: {study.question}"]
     headings = [0]
     lines.append(
-        f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, about {duration_text(seconds)}"
-        + (" (quick)" if study.quick else "")
+        f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, "
+        f"about {duration_text(duration.seconds)}" + (" (quick)" if study.quick else "")
     )
+    lines += [part for note in duration.notes for part in _wrapped("  time: ", note)]
     lines += [f"  thinned: {difference}" for difference in study.quick_differences]
     lines += [part for note in study.notes for part in _wrapped("  note: ", note)]
     for experiment, cases in _experiments(study.cases).items():
