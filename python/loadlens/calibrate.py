@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from loadlens import calibration, engine, machine
+from loadlens import calibration, engine, machine, testbed
 from loadlens.calibration import Calibration, Ceiling, Lateness, Limit, Timer
 from loadlens.errors import EngineError
 from loadlens.model.study import Study
@@ -155,7 +155,7 @@ def _cpu_ticks() -> dict[str, int] | None:
 
 def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
     """What the study asks of the machine."""
-    checks = []
+    checks = [_programs(study)]
     wanted = max((_connections(case.workload, case.connection) for case in study.cases), default=0)
     soft, hard = facts["max_descriptors"]
     words = f"{wanted} connections at once, {soft} descriptors allowed"
@@ -169,6 +169,24 @@ def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
         words = f"{len(too_wide)} cases need more cores than there are: {', '.join(too_wide[:3])}"
         checks.append(Check("cases", "caution", words, "they run and are shown, but are not judged"))
     return checks
+
+
+def missing_programs(study: Study) -> tuple[testbed.Missing, ...]:
+    """Every program that the services of any case need and this machine lacks: what `run` would refuse for."""
+    services = dict.fromkeys(service for case in study.cases for service in case.services)
+    return testbed.missing(services, Path(study.folder))
+
+
+def _programs(study: Study) -> Check:
+    lacking = missing_programs(study)
+    if lacking:
+        return Check(
+            "programs", "bad", f"missing: {testbed.in_words(lacking)}", testbed.how_to_install(lacking)
+        )
+    services = dict.fromkeys(service.name for case in study.cases for service in case.services)
+    if not services:
+        return Check("programs", "ok", "the study starts nothing here")
+    return Check("programs", "ok", f"nothing is missing for {', '.join(services)}")
 
 
 def _connections(workload: Closed | Open, connection: Connection) -> int:

@@ -1,14 +1,24 @@
-"""`loadlens doctor`: can this machine be trusted, and how punctual is the generator on it?"""
+"""`loadlens doctor`: can this machine be trusted, how punctual is the generator on it, what does a study lack?"""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loadlens.errors import EngineError
+from loadlens.errors import EngineError, ExitCode
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadlens.calibrate import Check
+    from loadlens.calibration import Calibration
+    from loadlens.testbed import Missing
+
+SCHEMA_VERSION = 1  # of --json
 LIMITS = {
     "generator": "the generator had no time left",
     "server": "the server that does nothing had no time left: the generator can do more",
@@ -20,7 +30,11 @@ LIMITS = {
 def doctor(
     study: Annotated[
         Path | None,
-        typer.Argument(metavar="[STUDY]", help="Also say what this study asks for."),
+        typer.Argument(
+            metavar="[STUDY]",
+            help="Also say what this study asks for: its programs (exit 3 when any is missing), connections, "
+            "cores.",
+        ),
     ] = None,
     measure: Annotated[
         bool,
@@ -30,36 +44,83 @@ def doctor(
             "ceiling, lateness, timer. Default: measure.",
         ),
     ] = True,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="SERVICE=NAME",
+            help="Look at a service of the study in this of its variants; may be repeated. Default: the first "
+            "whose needs the machine meets. Example: --variant api=cowboy",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON instead (docs/reference/doctor-json.md).")
+    ] = False,
 ) -> None:
     """Say what stands in the way of good figures on this machine, and what the generator can do on it."""
     from loadlens import calibrate
-    from loadlens.looks import words
     from loadlens.render.terminal.printing import print_lines
 
     planned = None
+    lacking: tuple[Missing, ...] = ()
     if study is not None:
         from loadlens.cli.run import planned_study
 
-        planned = planned_study(study, quick=False, settings=[])
+        planned = planned_study(study, quick=False, settings=[], variants=variants)
+        lacking = calibrate.missing_programs(planned)
+    checks = calibrate.of_machine(planned)
+    if not as_json:
+        print_lines(_lines(checks))
+    made, fault = _measured() if measure else (None, None)
+    kept, why = _kept(made)
+    if as_json:
+        content = _as_json(None if planned is None else planned.name, checks, lacking, made, fault)
+        print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+    elif measure:
+        print_lines(_calibration_lines(made, fault, kept, why))
+    if lacking:
+        sys.exit(int(ExitCode.TESTBED))
+
+
+def _lines(checks: Sequence[Check]) -> list[str]:
+    from loadlens.looks import words
+
     lines = []
-    for check in calibrate.of_machine(planned):
+    for check in checks:
         lines.append(f"{words.GLYPHS[check.state]} {check.name:<14}{words.plain(check.words)}")
         if check.advice:
             lines.append(f"  {'':<14}try {check.advice}")
-    print_lines(lines)
-    if measure:
-        print_lines(_measured())
+    return lines
 
 
-def _measured() -> list[str]:
-    """What the generator can do here, in lines; kept for the results of later loads."""
-    from loadlens import calibrate, calibration
-    from loadlens.looks import numbers, words
+def _measured() -> tuple[Calibration | None, str | None]:
+    """What the generator can do here, or why that is not known."""
+    from loadlens import calibrate
 
     try:
-        made = calibrate.measure()
+        return calibrate.measure(), None
     except EngineError as fault:
-        return [f"■ {'generator':<14}{fault.message}"]
+        return None, fault.message
+
+
+def _kept(made: Calibration | None) -> tuple[Path | None, str]:
+    """Where the calibration was kept for the results of later loads, or why it was not."""
+    from loadlens import calibration
+
+    if made is None:
+        return None, ""
+    try:
+        return calibration.keep(made), ""
+    except OSError as fault:
+        return None, str(fault)
+
+
+def _calibration_lines(made: Calibration | None, fault: str | None, kept: Path | None, why: str) -> list[str]:
+    from loadlens import calibrate
+    from loadlens.looks import numbers, words
+
+    if made is None:
+        return [f"■ {'generator':<14}{fault}"]
     lines = []
     for title, ceiling in (("ceiling", made.one_thread), ("of all cores", made.all_threads)):
         rate, cost = numbers.count(round(ceiling.requests_per_s)), ceiling.cpu_per_request_s
@@ -76,9 +137,34 @@ def _measured() -> list[str]:
     timer = made.timer
     sleep, read = numbers.with_unit(timer.late_p99_s, "s"), numbers.with_unit(timer.clock_read_s, "s")
     lines.append(f"● {'timer':<14}a sleep ends {sleep} late at p99; reading the clock takes {read}")
-    try:
-        lines.append(f"  {'':<14}kept in {calibration.keep(made)}")
-        lines.append(f"  {'':<14}results of hit and run say how far from it they were")
-    except OSError as fault:
-        lines.append(f"▲ {'':<14}not kept: {fault}")
-    return lines
+    if kept is None:
+        return [*lines, f"▲ {'':<14}not kept: {why}"]
+    lines.append(f"  {'':<14}kept in {kept}")
+    return [*lines, f"  {'':<14}results of hit and run say how far from it they were"]
+
+
+def _as_json(
+    study: str | None,
+    checks: Sequence[Check],
+    lacking: Sequence[Missing],
+    made: Calibration | None,
+    fault: str | None,
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from loadlens import __version__, testbed
+
+    programs = dict.fromkeys(each.program for each in lacking)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": f"loadlens {__version__}",
+        "study": study,
+        "checks": [asdict(check) for check in checks],
+        "missing": [
+            {"program": program, "services": [each.service for each in lacking if each.program == program]}
+            for program in programs
+        ],
+        "install": testbed.how_to_install(lacking) if lacking else None,
+        "calibration": None if made is None else asdict(made),
+        "calibration_fault": fault,
+    }

@@ -41,12 +41,14 @@ class RunState:
     last_fault: str = ""
     warnings: list[str] = field(default_factory=list)
     stopping: bool = False
+    builds_began: float | None = None
 
     def take(self, event: events.Event, at: float) -> None:
         """Learn from one event."""
         match event:
             case events.Building(line):
-                self.now = f"building: {line}"
+                self.builds_began = at if self.builds_began is None else self.builds_began
+                self.now = f"building for {events.in_short(at - self.builds_began)}: {line}"
             case events.RunStarted():
                 self.started, self.valid = event, event.done
             case events.TrialStarted():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.topology import Service
-from loadlens.testbed import Prepared, Testbed, prepare
+from loadlens.testbed import Prepared, Testbed, demand, prepare
 
 Tell = Callable[[Mapping[str, object]], None]
 
@@ -19,8 +19,9 @@ def prepare_all(study: Study, *, cache: Path, on_line: Callable[[str], None]) ->
     """Build what every case needs, each environment once.
 
     Raises:
-        TestbedError: A folder is missing, or a build failed.
+        TestbedError: Programs are missing (those of all cases are named), a folder is, or a build failed.
     """
+    demand(dict.fromkeys(service for case in study.cases for service in case.services), Path(study.folder))
     made = Preparations({})
     for case in study.cases:
         key = _builds(case)

@@ -5,7 +5,17 @@ Nothing here knows of load or of measuring.
 
 from __future__ import annotations
 
-from loadlens.testbed.build import Environment, Prepared, default_cache, prepare
+from loadlens.testbed.build import (
+    Environment,
+    Missing,
+    Prepared,
+    default_cache,
+    demand,
+    how_to_install,
+    in_words,
+    missing,
+    prepare,
+)
 from loadlens.testbed.keeper import KeeperLost
 from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
@@ -13,10 +23,15 @@ __all__ = [
     "AccessLogFile",
     "Environment",
     "KeeperLost",
+    "Missing",
     "Prepared",
     "ServerTimesFile",
     "ServiceProcess",
     "Testbed",
     "default_cache",
+    "demand",
+    "how_to_install",
+    "in_words",
+    "missing",
     "prepare",
 ]

@@ -33,6 +33,7 @@ from loadlens.testbed.keeper import Command, Keeper
 from loadlens.testbed.pieces import PIECES
 
 BUILD_WITHIN_S = 1800.0
+SILENT_S = 5.0  # a tool that says nothing for so long is said to be still at work
 _INCLUDE = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]+(\S+)")
 _LOCAL = re.compile(r"^(?:-e\b|--editable\b|\.{0,2}/|file:)|@\s*file:")
 
@@ -95,7 +96,7 @@ def prepare(
     """
     services = tuple(services)
     base = (folder or Path.cwd()).resolve()
-    _demand(missing(services, base))
+    demand(services, base)
     folders: dict[str, Path] = {}
     environments: dict[str, Environment] = {}
     for service in services:
@@ -159,18 +160,34 @@ def _is_there(program: str, home: Path) -> bool:
     return shutil.which(program) is not None or ("/" in program and (home / program).is_file())
 
 
-def _demand(lacking: tuple[Missing, ...]) -> None:
-    if not lacking:
-        return
+def demand(services: Iterable[Service], base: Path) -> None:
+    """See that every program is there that the services need.
+
+    Args:
+        services: Of one case or of all: what they lack is named together.
+        base: Folder of the study file.
+
+    Raises:
+        TestbedError: Some are missing; the hint is the command that installs them all.
+    """
+    lacking = missing(services, base)
+    if lacking:
+        raise TestbedError(
+            f"this machine lacks {in_words(lacking)}", where="services", hint=how_to_install(lacking)
+        )
+
+
+def in_words(lacking: Iterable[Missing]) -> str:
+    """`mix (for api), node (for web, worker)`."""
     by_program: dict[str, list[str]] = {}
     for each in lacking:
         by_program.setdefault(each.program, []).append(each.service)
-    raise TestbedError(
-        "this machine lacks "
-        + ", ".join(f"{program} (for {', '.join(of)})" for program, of in by_program.items()),
-        where="services",
-        hint=programs.how_to_install(by_program),
-    )
+    return ", ".join(f"{program} (for {', '.join(of)})" for program, of in by_program.items())
+
+
+def how_to_install(lacking: Iterable[Missing]) -> str:
+    """The command that installs them all."""
+    return programs.how_to_install(dict.fromkeys(each.program for each in lacking))
 
 
 def _program(service: str, program: programs.Program, cache: Path, on_line: OnLine) -> Environment:
@@ -200,7 +217,11 @@ def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine)
         return _python(service, home / build.spec, cache, on_line)
     if build.kind == "run":
         argv = tuple(shlex.split(build.spec))
-        _tool(f"build of {service}", argv, home, on_line, hint=f"run it by hand in {home}: {build.spec}")
+        shelf = cache / "run"
+        shelf.mkdir(parents=True, exist_ok=True)
+        lock = shelf / f"{hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:32]}.lock"
+        with _lock(lock, lambda: on_line(f"{service}: another run builds in this folder")):
+            _tool(f"build of {service}", argv, home, on_line, hint=f"run it by hand in {home}: {build.spec}")
         return Environment()
     return _staged(service, build, home, cache, on_line)
 
@@ -219,7 +240,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
     shelf.mkdir(parents=True, exist_ok=True)
     place, seal = shelf / digest, shelf / f"{digest}.json"
     with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this folder")):
-        if not seal.exists():
+        if not _is_made(place, seal):
             on_line(f"{service}: building {home.name} with {kind.tools[0]}")
             shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
             staging.copy(home, place)
@@ -237,6 +258,14 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
         folder=place,
         home=place,
     )
+
+
+def _is_made(place: Path, seal: Path) -> bool:
+    """Whether an entry of the cache is whole: sealed, and not taken away since."""
+    if seal.exists() and place.is_dir():
+        return True
+    seal.unlink(missing_ok=True)  # before anything is made anew: a seal speaks of what is there
+    return False
 
 
 def _version(tool: str, environment: Mapping[str, str]) -> str:
@@ -257,7 +286,7 @@ def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> E
     shelf.mkdir(parents=True, exist_ok=True)
     place, seal = shelf / digest, shelf / f"{digest}.json"
     with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this environment")):
-        if not seal.exists():
+        if not _is_made(place, seal):
             on_line(f"{service}: building a Python environment for {requirements.name}")
             shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
             _make_venv(service, requirements, place, on_line)
@@ -361,10 +390,31 @@ def _tool(
     ):
         log = Path(logs) / "output.log"
         command = Command(argv, environment, folder, log=log, follow=True)
+        heard = _Heard(name, on_line)
         try:
-            keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=on_line)
+            keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=heard.line, on_turn=heard.turn)
         except TestbedError as error:
             raise TestbedError(error.message, where=str(folder), hint=hint) from None
+
+
+class _Heard:
+    """Passes on what a tool says; of one that is silent, that it is still at work."""
+
+    def __init__(self, name: str, on_line: OnLine) -> None:
+        self._name, self._tell = name, on_line
+        self._began = self._last = time.monotonic()
+
+    def line(self, line: str) -> None:
+        """The tool said something."""
+        self._last = time.monotonic()
+        self._tell(line)
+
+    def turn(self) -> None:
+        """Called again and again while it runs."""
+        now = time.monotonic()
+        if now - self._last >= SILENT_S:
+            self._last = now
+            self._tell(f"{self._name}: at work for {now - self._began:.0f} s")
 
 
 @contextmanager

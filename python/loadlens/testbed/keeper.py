@@ -188,8 +188,16 @@ class Keeper:
         *,
         within_s: float,
         on_line: Callable[[str], None] | None = None,
+        on_turn: Callable[[], None] | None = None,
     ) -> None:
         """Run a command to its end.
+
+        Args:
+            name: For messages.
+            command: With `follow`, its output goes to `on_line` too.
+            within_s: After which it has failed.
+            on_line: Gets its output, line by line.
+            on_turn: Called some ten times a second while it runs.
 
         Raises:
             TestbedError: It could not be started, failed, or did not end in time; with its last words.
@@ -203,6 +211,8 @@ class Keeper:
                 if on_line is not None:
                     for line in standing.output.splitlines():
                         on_line(line)
+                if on_turn is not None:
+                    on_turn()
                 if standing.status is not None and (standing.drained or pause >= 0.1):
                     break
                 if time.monotonic() > until:

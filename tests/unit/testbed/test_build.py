@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
+from loadlens.testbed import build
 from loadlens.testbed.build import Prepared, default_cache, prepare, python_digest
 
 
@@ -93,3 +95,54 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
 
     assert chosen == tmp_path
     assert usual == Path("/home/somebody/.cache/loadlens")
+
+
+def test_an_entry_whose_folder_was_taken_away_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("# nothing\n")
+    wanted = service(Build("python", "requirements.txt"))
+    lines: list[str] = []
+    first = prepare([wanted], cache=tmp_path / "cache", folder=tmp_path).environment("api")
+    assert first.folder is not None
+    shutil.rmtree(first.folder)
+
+    prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+
+    assert any("building a Python environment" in line for line in lines)
+    assert (first.folder / "bin" / "python").exists()
+
+
+def test_a_silent_tool_is_said_to_be_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "SILENT_S", 0.2)
+    lines: list[str] = []
+
+    prepare(
+        [service(Build("run", "sh -c 'sleep 1; echo done'"))],
+        cache=tmp_path,
+        on_line=lines.append,
+        folder=tmp_path,
+    )
+
+    assert lines[-1] == "done"
+    assert lines[0].startswith("build of api: at work for ")
+
+
+def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
+    script = "mkdir busy && sleep 0.5 && rmdir busy"  # a second one at the same time would fail
+    wanted = service(Build("run", f"sh -c '{script}'"))
+    lines: list[str] = []
+    faults: list[TestbedError] = []
+
+    def run() -> None:
+        try:
+            prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+        except TestbedError as fault:
+            faults.append(fault)
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for thread in runs:
+        thread.start()
+    for thread in runs:
+        thread.join()
+
+    assert faults == []
+    assert lines == ["api: another run builds in this folder"]
