@@ -1,6 +1,7 @@
 # make demo   a real study from nothing: environment, build, run, report
 # make test   the whole test suite, Rust and Python, ending with one summary line
 # make check  format, lint, types, floors, stubs
+# make studies  every shipped study in its quick profile: about 7 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make docs   regenerates the reference pages
 
@@ -9,7 +10,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
-.PHONY: demo test check bench docs install tools clean
+.PHONY: demo test check studies bench docs install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -19,6 +20,9 @@ test: tools
 
 check: tools
 	@$(PYTHON) tools/check.py
+
+studies: install
+	@$(PYTHON) tools/studies.py
 
 bench: tools
 	@$(PYTHON) -m benches

@@ -1,0 +1,199 @@
+"""Run every shipped study in its quick profile, one after another, and say of each whether it stands.
+
+What is judged is structure and counts: every planned trial was made, is valid or says why not, and the books
+balance. Nothing here is judged by speed. A study whose programs this machine lacks is skipped aloud.
+
+    python tools/studies.py [--within MINUTES] [--keep DIR] [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadlens import analyse, define, design, engine, store
+from loadlens.errors import ExitCode, LoadlensError
+from loadlens.model.report import Report
+from loadlens.model.study import Study
+from loadlens.model.trial import TrialStatus
+from loadlens.testbed.build import missing
+
+ROOT = Path(__file__).parent.parent
+STUDIES = ROOT / "studies"
+MINUTES = 20.0  # for all of them, builds included; about seven on two cores once everything is built
+END_WITHIN_S = 60.0  # from the first Ctrl-C to the end: services have their own time to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one study stands."""
+
+    name: str
+    state: str  # ok, FAILED, skipped
+    words: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.state:<8}{self.name}: {self.words}"
+
+
+def main() -> int:
+    """Exit 1 when a study fails; 0 also when some were skipped, unless all were."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="studies to run; default: all")
+    parser.add_argument("--within", type=float, default=MINUTES, metavar="MINUTES", help="for all of them")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the records in DIR; default: remove them"
+    )
+    asked = parser.parse_args()
+    until = time.monotonic() + 60 * asked.within
+    found = sorted(path.parent.name for path in STUDIES.glob("*/study.yaml"))
+    verdicts = []
+    with contextlib.ExitStack() as stack:
+        runs = asked.keep or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-studies-"))
+        )
+        for name in asked.names or found:
+            verdicts.append(verdict_of(name, runs, until))
+            print(verdicts[-1].line, flush=True)
+            for words in other_variants(name):
+                print(f"skipped {name}: {words}", flush=True)
+    states = Counter(verdict.state for verdict in verdicts)
+    print(f"\n{', '.join(f'{count} {state}' for state, count in states.items())}")
+    return 0 if states["ok"] and not states["FAILED"] else 1
+
+
+def verdict_of(name: str, runs: Path, until: float) -> Verdict:
+    """Run one study and look at what it left."""
+    try:
+        study = design.plan(define.read(STUDIES / name), quick=True, templates=engine)
+    except LoadlensError as fault:
+        return Verdict(name, "FAILED", str(fault))
+    lacking = missing((s for case in study.cases for s in case.services), STUDIES / name)
+    if lacking:
+        programs = ", ".join(sorted({one.program for one in lacking}))
+        return Verdict(name, "skipped", f"this machine lacks {programs}")
+    record = runs / name
+    began = time.monotonic()
+    code, said = run(name, record, until)
+    took = time.monotonic() - began
+    if code is None:
+        return Verdict(name, "FAILED", f"not done in the time for all studies: ended after {took:.0f} s")
+    if code not in (ExitCode.OK, ExitCode.INVALID, ExitCode.OBJECTIVE) or not store.is_record(record):
+        return Verdict(name, "FAILED", f"exit {code} after {took:.0f} s\n{said}")
+    faults, words = look(study, store.open_run(record))
+    state = "FAILED" if faults else "ok"
+    return Verdict(name, state, "\n         ".join((f"{words}, {took:.0f} s", *faults)))
+
+
+def other_variants(name: str) -> list[str]:
+    """Variants of its services that were not run: the first whose needs are met stands for all."""
+    try:
+        definition = define.read(STUDIES / name)
+        taken = {s.name: s.variant for case in design.plan(definition).cases for s in case.services}
+    except LoadlensError:
+        return []
+    return [
+        f"{service}={variant}, because {taken[service]} was run"
+        for service, part in definition.services.items()
+        for variant in part.variants
+        if variant != taken.get(service)
+    ]
+
+
+def run(name: str, record: Path, until: float) -> tuple[int | None, str]:
+    """`loadlens run --quick` in a process of its own: exit code (none: time was over) and its last words."""
+    command = [sys.executable, "-m", "loadlens", "run", str(STUDIES / name), "--quick", "--out", str(record)]
+    home = os.pathsep.join((str(ROOT / "python"), os.environ.get("PYTHONPATH", "")))
+    with tempfile.TemporaryFile("w+") as said:
+        lab = subprocess.Popen(
+            command,
+            cwd=record.parent,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env={**os.environ, "PYTHONPATH": home},
+        )
+        try:
+            code: int | None = lab.wait(timeout=max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            end(lab)
+            code = None
+        except BaseException:
+            end(lab)
+            raise
+        said.seek(0)
+        return code, "\n".join(f"         {line}" for line in said.read().splitlines()[-30:])
+
+
+def end(lab: subprocess.Popen[bytes]) -> None:
+    """In order first, then by force: its keeper ends the services in either case."""
+    lab.send_signal(signal.SIGINT)
+    try:
+        lab.wait(timeout=END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        lab.kill()
+        lab.wait()
+
+
+def look(study: Study, record: store.RunRecord) -> tuple[list[str], str]:
+    """What is wrong with the structure and the counts of a record, and how it went in a few words."""
+    report = analyse.report(record)
+    planned = {(trial.case.slug, trial.block) for trial in design.order(study)}
+    tried = {(str(trial.case["slug"]), trial.block) for trial in record.trials}
+    complete = {
+        (str(trial.case["slug"]), trial.block)
+        for trial in record.trials
+        if trial.status is TrialStatus.COMPLETE
+    }
+    faults = [f"never tried: {slug}" for slug, _ in sorted(planned - tried)]
+    faults += [
+        f"{trial.case['name']}: {trial.status} without a reason"
+        for trial in record.trials
+        if trial.status is not TrialStatus.COMPLETE and not trial.reasons
+    ]
+    faults += [f"no valid trial of {len(planned)}"] if not complete else []
+    faults += list(record.damage)
+    faults += broken_books(report)
+    invalid = [
+        f"{trial.case['name']}: {'; '.join(trial.reasons)}"
+        for trial in record.trials
+        if (str(trial.case["slug"]), trial.block) not in complete
+    ]
+    words = f"{len(complete)} of {len(planned)} trials valid, {claims(report)}"
+    return faults, "\n         ".join((words, *(f"invalid: {reason}" for reason in invalid)))
+
+
+def broken_books(report: Report) -> list[str]:
+    """Sources whose counts do not add up."""
+    if not report.accounting:
+        return ["nobody counted a request"]
+    return [
+        f"the books of {row.source} do not balance: {row.explained_by}"
+        for row in report.accounting
+        if row.state == "bad"
+    ]
+
+
+def claims(report: Report) -> str:
+    """How the published claims fared; a quick run contradicts none by itself."""
+    if report.published is None:
+        return "nothing published"
+    names: Mapping[bool | None, str] = {True: "agree", False: "are contradicted", None: "stay undecided"}
+    counts = Counter(row.holds for row in report.published.claims)
+    return "conclusions: " + ", ".join(f"{counts[holds]} {word}" for holds, word in names.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
