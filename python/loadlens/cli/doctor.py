@@ -100,7 +100,7 @@ def _measured() -> tuple[Calibration | None, str | None]:
     try:
         return calibrate.measure(), None
     except EngineError as fault:
-        return None, fault.message
+        return None, f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
 def _kept(made: Calibration | None) -> tuple[Path | None, str]:
