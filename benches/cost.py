@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benches.estimates import Middle, middle
 from benches.generators import CannotDo, Generator, Scene
-from benches.measuring import GENERATOR_CPU, ROOT, SERVER_CPU, Origin, Used, has_tls, measure, origin
+from benches.measuring import GENERATOR_CPU, ROOT, SERVER_CPU, Origin, Used, measure, origin
 from benches.results import Cost, Results
 from benches.works import Work
 
@@ -64,7 +64,7 @@ def measure_all(
     with contextlib.ExitStack() as held:
         folder = held.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-bench-"))
         plain = held.enter_context(origin(program, SERVER_CPU))
-        is_secured = any(work.is_tls for work in works) and has_tls(program)
+        is_secured = any(work.is_tls for work in works)
         secured = held.enter_context(origin(program, SERVER_CPU, "--tls")) if is_secured else None
         stage = Stage(results, set_number, plain, secured, program, Path(folder), series)
         able = _able(works, peers, stage)

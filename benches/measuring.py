@@ -108,12 +108,6 @@ def find_origin() -> Path:
     return program
 
 
-def has_tls(program: Path) -> bool:
-    """Whether an origin can speak TLS."""
-    told = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=False)
-    return "--tls" in told.stdout
-
-
 @contextlib.contextmanager
 def origin(program: Path, cpu: int, *arguments: str) -> Iterator[Origin]:
     """Start an origin on one core; it ends with its standard input, so with us."""

@@ -33,34 +33,51 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 
 
+def tried(url: str, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a hit to its end, however it ends; `more` goes to `subprocess.run`."""
+    return subprocess.run(
+        command(url, *arguments), capture_output=True, text=True, timeout=LIMIT_S, env=environment(), **more
+    )
+
+
 def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
     """Run a hit that must exit 0, and give its JSON."""
     server.new_books()
-    url = f"http://127.0.0.1:{server.port}{path}"
-    done = subprocess.run(
-        command(url, *arguments), capture_output=True, text=True, timeout=LIMIT_S, env=environment()
-    )
+    done = tried(f"http://127.0.0.1:{server.port}{path}", *arguments)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def begin(server: Origin, path: str, *arguments: str) -> subprocess.Popen[str]:
-    """Begin a hit; returns when the server has seen its first request."""
-    server.new_books()
-    url = f"http://127.0.0.1:{server.port}{path}"
-    process = subprocess.Popen(
+def spawned(url: str, *arguments: str) -> subprocess.Popen[str]:
+    """A hit that runs, its output to be read."""
+    return subprocess.Popen(
         command(url, *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
     )
+
+
+def begin(server: Origin, path: str, *arguments: str) -> subprocess.Popen[str]:
+    """Begin a hit; returns when the server has seen its first request."""
+    server.new_books()
+    process = spawned(f"http://127.0.0.1:{server.port}{path}", *arguments)
     until = time.monotonic() + LIMIT_S
     while not server.books()["received"]:
         assert time.monotonic() < until, "no request came"
         time.sleep(0.02)
     return process
+
+
+def ended(process: subprocess.Popen[str], status: int = 0) -> dict[str, Any]:
+    """Wait for the end of a hit that must exit so; gives its JSON, in which the law of counting holds."""
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == status, err
+    result: dict[str, Any] = json.loads(out)
+    check_law(result["requests"])
+    return result
 
 
 def stop_for(process: subprocess.Popen[str], seconds: float) -> None:

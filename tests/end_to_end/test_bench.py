@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from benches.measuring import ROOT, has_tls
+from benches.measuring import ROOT
 from benches.results import newest, read
 
-from tests.end_to_end.hitting import environment, origin_program
+from tests.end_to_end.hitting import environment
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -44,8 +44,7 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     assert path is not None
     results = read(path)
     measured = {(one.work, one.generator) for one in results.cost if one.long.requests}
-    works = ["get-12", "post-1", "fresh-12", "flow-100", *(["tls-1"] if has_tls(origin_program()) else [])]
-    alone = {(work, "loadlens") for work in works}
+    alone = {(work, "loadlens") for work in cases.split(",")}
     assert measured == alone | {("get-12", "floor"), ("post-1", "floor")}
     assert "skipped floor for tls-1, fresh-12, flow-100" in told
     assert {one.long.violations for one in results.cost} == {0}

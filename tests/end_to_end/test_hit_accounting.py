@@ -5,21 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
 
-from tests.end_to_end.hitting import (
-    LIMIT_S,
-    begin,
-    check_law,
-    command,
-    environment,
-    hit,
-    settled_books,
-)
+from tests.end_to_end.hitting import begin, check_law, ended, hit, settled_books, tried
 
 pytestmark = pytest.mark.end_to_end
 
@@ -89,13 +80,7 @@ def test_a_port_where_nobody_listens_gives_refusals() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
-        done = subprocess.run(
-            command(url, "-c", "2", "-n", "10"),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            env=environment(),
-        )
+        done = tried(url, "-c", "2", "-n", "10")
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["errors"]["refused"]["count"] == 10
@@ -104,12 +89,9 @@ def test_a_port_where_nobody_listens_gives_refusals() -> None:
 def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_books(server: Origin) -> None:
     process = begin(server, "/", "-c", "10", "-d", "60s")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=LIMIT_S)
+    requests = ended(process, status=130)["requests"]
 
     books = settled_books(server)
-    assert process.returncode == 130, err
-    requests = json.loads(out)["requests"]
-    check_law(requests)
     assert requests["answered"] <= books["answered"] <= books["received"] <= requests["issued"]
     assert books["violations"] == 0
 
@@ -145,13 +127,7 @@ def test_a_unique_feed_is_used_once_and_ends_the_load(server: Origin, tmp_path: 
 )
 def test_a_feed_that_cannot_be_used_is_a_fault_of_its_flag(server: Origin, feed: str, words: str) -> None:
     url = f"http://127.0.0.1:{server.port}/items/{{{{ids.id}}}}"
-    done = subprocess.run(
-        command(url, "-n", "1", "--feed", feed),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=environment(),
-    )
+    done = tried(url, "-n", "1", "--feed", feed)
 
     assert done.returncode == 2
     assert words in done.stderr

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
 
-from tests.end_to_end.hitting import (
-    LIMIT_S,
-    begin,
-    check_law,
-    command,
-    environment,
-    settled_books,
-    stop_for,
-)
+from tests.end_to_end.hitting import begin, ended, settled_books, stop_for, tried
 
 pytestmark = pytest.mark.end_to_end
 
@@ -27,14 +18,7 @@ def test_more_connections_than_descriptors_are_refused_before_the_start(server: 
     server.new_books()
     url = f"http://127.0.0.1:{server.port}/"
 
-    done = subprocess.run(
-        command(url, "-c", "100", "-d", "1s"),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=environment(),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
-    )
+    done = tried(url, "-c", "100", "-d", "1s", preexec_fn=_with_64_descriptors)
 
     assert done.returncode == 4
     assert "100 connections need" in done.stderr
@@ -43,14 +27,15 @@ def test_more_connections_than_descriptors_are_refused_before_the_start(server: 
     assert server.books()["received"] == 0
 
 
+def _with_64_descriptors() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+
 def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     process = begin(server, "/", "-r", "500", "-d", "3s")
     stop_for(process, 1.0)
-    out, err = process.communicate(timeout=LIMIT_S)
+    result = ended(process)
 
-    assert process.returncode == 0, err
-    result = json.loads(out)
-    check_law(result["requests"])
     # A third of the requests were due while it was stopped: they left late, and none was left out.
     assert result["generator"]["verdict"] != "kept_up"
     assert result["generator"]["lag_p99_s"] > 0.5
@@ -69,11 +54,8 @@ def test_a_stop_of_five_seconds_stands_in_one_interval_and_in_no_time_out(
     load = ("-c", "20", "--connection", "new", "--timeout", "2s", "-d", "8s", "-o", str(record))
     process = begin(server, "/delay/5", *load)
     stop_for(process, 5.0)
-    out, err = process.communicate(timeout=LIMIT_S)
+    result = ended(process)
 
-    assert process.returncode == 0, err
-    result = json.loads(out)
-    check_law(result["requests"])
     assert result["errors"] == {}
     assert result["generator"]["verdict"] == "starved"
     assert any("did not run" in reason for reason in result["generator"]["reasons"])
@@ -86,11 +68,8 @@ def test_a_stop_of_five_seconds_stands_in_one_interval_and_in_no_time_out(
 def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:
     process = begin(server, "/delay/30", "-c", "20", "--timeout", "500ms", "-d", "3s")
     stop_for(process, 1.0)
-    out, err = process.communicate(timeout=LIMIT_S)
+    result = ended(process)
     books = settled_books(server)
 
-    assert process.returncode == 0, err
-    result = json.loads(out)
-    check_law(result["requests"])
     assert result["errors"] == {}
     assert books["answered"] - result["requests"]["answered"] <= 20  # in flight at the end

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from loadlens.cli.options import Variants
+
 
 def check(
     study: Annotated[
@@ -25,15 +27,7 @@ def check(
             "repeated. Example: --set users=5 --set workers=1",
         ),
     ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--variant",
-            metavar="SERVICE=NAME",
-            help="Run a service in this of its variants; may be repeated. Default: the first whose needs the "
-            "machine meets. Example: --variant api=cowboy",
-        ),
-    ] = None,
+    variants: Variants = None,
     cores: Annotated[
         int | None,
         typer.Option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loadlens.cli.options import Variants
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -43,15 +44,7 @@ def run(
             help="Give a param another value; may be repeated. Example: --set hash=threads",
         ),
     ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--variant",
-            metavar="SERVICE=NAME",
-            help="Run a service in this of its variants; may be repeated. Default: the first whose needs the "
-            "machine meets. Example: --variant api=cowboy",
-        ),
-    ] = None,
+    variants: Variants = None,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR. Default: runs/STUDY-xxxx."),

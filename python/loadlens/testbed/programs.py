@@ -45,9 +45,9 @@ PACKAGES = {
 }
 
 
-def find(program: Program, *, path: str | None = None) -> Path | None:
+def find(program: Program) -> Path | None:
     """The folder of the newest such program on this machine; what is in PATH comes first."""
-    found = shutil.which(program.name, path=path)
+    found = shutil.which(program.name)
     if found is not None:
         return Path(found).parent
     folders = [Path(folder) for pattern in program.folders for folder in glob.glob(pattern)]
