@@ -1,6 +1,6 @@
 //! Transfer-Encoding beside other framing, statuses without a body, and bodies that end with the connection.
 
-use super::{finish, keep, ok, send, Act, Behaviour, BODY, MS};
+use super::{finish, keep, ok, send, spoil, Act, Behaviour, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 const EITHER: &[&str] = &["ok", "malformed"];
@@ -257,8 +257,9 @@ pub(super) const ALL: &[Behaviour] = &[
         OK,
         "204 with a body all the same: poison",
         |_| {
-            let text = format!("HTTP/1.1 204 No Content\r\nContent-Length: 26\r\n\r\n{BODY}");
-            vec![send(text), Act::Answered, Act::Linger]
+            spoil(format!(
+                "HTTP/1.1 204 No Content\r\nContent-Length: 26\r\n\r\n{BODY}"
+            ))
         },
     )
     .fresh(),
@@ -267,13 +268,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "6.3",
         OK,
         "204 with a whole answer as its body: poison",
-        |_| {
-            vec![
-                send(format!("HTTP/1.1 204 No Content\r\n\r\n{}", super::good())),
-                Act::Answered,
-                Act::Linger,
-            ]
-        },
+        |_| spoil(format!("HTTP/1.1 204 No Content\r\n\r\n{}", super::good())),
     )
     .fresh(),
     Behaviour::new(
@@ -290,8 +285,9 @@ pub(super) const ALL: &[Behaviour] = &[
         OK,
         "304 with a body all the same: poison",
         |_| {
-            let text = format!("HTTP/1.1 304 Not Modified\r\nContent-Length: 26\r\n\r\n{BODY}");
-            vec![send(text), Act::Answered, Act::Linger]
+            spoil(format!(
+                "HTTP/1.1 304 Not Modified\r\nContent-Length: 26\r\n\r\n{BODY}"
+            ))
         },
     )
     .fresh(),
@@ -333,7 +329,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "6.3",
         OK,
         "HEAD: a body all the same: poison",
-        |_| vec![send(super::good()), Act::Answered, Act::Linger],
+        |_| spoil(super::good()),
     )
     .method("HEAD")
     .fresh(),

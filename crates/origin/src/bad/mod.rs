@@ -25,7 +25,8 @@ pub enum Act {
     Send(Cow<'static, [u8]>),
     /// Does nothing for so many ns.
     Wait(u64),
-    /// A whole answer has been sent: it counts as answered.
+    /// The request counts as answered. Stands behind the bytes of the answer, or before them where others follow
+    /// in the same piece: a client may go away as soon as it has its answer, and what is left is never sent.
     Answered,
     /// Goes on to the next request of the connection.
     Next,
@@ -211,6 +212,11 @@ fn finish(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
 /// Sends a whole answer and ends the connection, which the answer does not say.
 fn hang_up(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
     vec![send(text), Act::Answered, Act::HangUp]
+}
+
+/// Sends a whole answer with bytes behind it that do not belong to it; nothing else may be asked then.
+fn spoil(text: impl Into<Cow<'static, str>>) -> Vec<Act> {
+    vec![Act::Answered, send(text), Act::Linger]
 }
 
 /// Sends something that is not a whole answer and ends the connection.

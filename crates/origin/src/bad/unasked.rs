@@ -1,17 +1,13 @@
 //! Bytes that nobody asked for: after an answer, between requests, instead of the next answer. A client that
 //! counts them as an answer invents requests.
 
-use super::{good, ok, send, Act, Behaviour, BODY, MS};
+use super::{good, ok, send, spoil, Act, Behaviour, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 
-/// A whole answer with `extra` in the same piece; nothing else may be asked on this connection.
+/// A whole answer with `extra` in the same piece.
 fn with_extra(extra: &str) -> Vec<Act> {
-    vec![
-        send(format!("{}{extra}", good())),
-        Act::Answered,
-        Act::Linger,
-    ]
+    spoil(format!("{}{extra}", good()))
 }
 
 /// A whole answer and, while nobody asks, `extra`.
@@ -60,19 +56,15 @@ pub(super) const ALL: &[Behaviour] = &[
         |_| with_extra("HTTP/1.1 200 OK\r\nContent-"),
     ),
     poison("extra_after_chunks", "letters after the last chunk", |_| {
-        let text = ok(
+        spoil(ok(
             "Transfer-Encoding: chunked\r\n",
             &format!("1a\r\n{BODY}\r\n0\r\n\r\nextra"),
-        );
-        vec![send(text), Act::Answered, Act::Linger]
+        ))
     }),
     poison(
         "extra_long_body",
         "a body of 52 bytes of which 26 are announced",
-        |_| {
-            let text = ok("Content-Length: 26\r\n", &BODY.repeat(2));
-            vec![send(text), Act::Answered, Act::Linger]
-        },
+        |_| spoil(ok("Content-Length: 26\r\n", &BODY.repeat(2))),
     ),
     poison("extra_64k", "64 KiB after the body", |_| {
         with_extra(&"x".repeat(64 * 1024))
