@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import TestbedError
-from loadlens.model.topology import Entry, Reset, Service
+from loadlens.model.topology import Entry, Ready, Reset, Service
 from loadlens.testbed import Testbed, prepare, programs
 from tests.end_to_end.testbed_cases import bed_of, carriers, odd
 
@@ -273,3 +273,90 @@ def test_a_reset_by_sql_without_a_database_is_refused(folder: Path, marker: str)
         bed.start()
         with pytest.raises(TestbedError, match="the reset needs a database for its SQL, got none"):
             bed.reset(Reset(before="trial", sql="truncate t"))
+
+
+# --- runtimes that tell about themselves ------------------------------------------------------------------
+
+
+def samples_of(bed: Testbed, service: str) -> Path:
+    return Path(next(p.samples for p in bed.processes() if p.service == service))
+
+
+def sampled_within(folder: Path, seconds: float) -> list[str]:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = sorted(path.name for path in folder.glob("*.jsonl") if path.stat().st_size)
+        if found:
+            return found
+        time.sleep(0.05)
+    return []
+
+
+def test_node_samples_itself_beside_the_studys_own_options_and_leaves_nothing(
+    folder: Path, marker: str
+) -> None:
+    path = folder / "app.js"
+    path.write_text(
+        "require('http').createServer((q, a) => a.end(JSON.stringify({own: process.execArgv,"
+        " limit: require('v8').getHeapStatistics().heap_size_limit})))"
+        ".listen(process.argv[2], '127.0.0.1');"
+    )
+    service = Service(
+        "app",
+        start=f"node {path} $port",
+        runtime="node",
+        replicas=2,
+        setup="node -e setTimeout(()=>{},1500)",
+        env=(("NODE_OPTIONS", "--max-old-space-size=64"),),
+        ready=Ready("/"),
+    )
+    with bed_of(service, folder=folder, marker=marker) as bed:
+        bed.start()
+        folders = [Path(p.samples) for p in bed.processes()]
+        pids = [p.pid for p in bed.processes()]
+        seen = [sampled_within(place, 15) for place in folders]
+        port = bed.ports["app"][0]["http"]
+        told = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10))
+
+    assert seen == [[f"{pid}-0.jsonl"] for pid in pids]  # the setup is no part of the service
+    assert told["limit"] < 128 << 20
+    assert not (folder / "scratch").exists()
+    assert carriers(marker) == []
+
+
+def test_a_scratch_folder_of_the_callers_own_is_left_as_it_was(folder: Path, marker: str) -> None:
+    (folder / "scratch").mkdir()
+    (folder / "scratch" / "mine").write_text("kept")
+    with bed_of(replace(odd(), runtime="node"), folder=folder, marker=marker) as bed:
+        bed.start()
+
+    assert [path.name for path in (folder / "scratch").rglob("*")] == ["mine"]
+
+
+def test_the_beam_samples_itself(folder: Path, marker: str) -> None:
+    service = Service("app", start="erl -noshell", runtime="beam", ports=())
+    with bed_of(service, folder=folder, marker=marker) as bed:
+        bed.start()
+        (process,) = bed.processes()
+        seen = sampled_within(samples_of(bed, "app"), 15)
+
+    assert seen == [f"{process.pid}.jsonl"]
+
+
+def test_a_sampler_that_cannot_be_compiled_is_said_aloud_and_the_service_runs(
+    folder: Path, marker: str, caveats: list[object]
+) -> None:
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "erlc").write_text("#!/bin/sh\necho no compiler here; exit 3\n")
+    (tools / "erlc").chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    service = Service("app", start="erl -noshell", runtime="beam", ports=(), env=(("PATH", path),))
+    with bed_with(caveats, service, folder=folder, marker=marker) as bed:
+        bed.start()
+        bed.check()
+        is_sampled = list(samples_of(bed, "app").glob("*.jsonl"))
+
+    (caveat,) = caveats
+    assert "beam is not sampled" in str(caveat)
+    assert is_sampled == []

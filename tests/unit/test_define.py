@@ -214,7 +214,7 @@ def test_a_fault_in_a_merged_part_is_shown_once_where_it_stands(tmp_path: Path) 
     [
         ("calibrate: {run: x, gives: Y}", "use, variants, needs, build"),
         ("faults: {delay: 1s}", "use, variants, needs, build"),
-        ("runtime: jvm", "use, variants, needs, build"),
+        ("counts: {from: /x}", "use, variants, needs, build"),
     ],
 )
 def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, supported: str) -> None:
@@ -232,6 +232,11 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             with_service("use: haproxy"),
             "haproxy is not supported yet; supported: process, postgres, nginx",
             "services.web.use",
+        ),
+        (
+            with_service("runtime: jvm"),
+            "jvm is not supported yet; supported: node, beam",
+            "services.web.runtime",
         ),
         (
             with_service("use: compose"),

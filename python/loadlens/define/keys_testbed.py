@@ -153,12 +153,11 @@ _LATER: Final = dict.fromkeys(
     (
         "calibrate",
         "faults",
-        "runtime",
         "counts",
         "backend",
     ),
     "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
-    "when, policy, settings, server_times, scrape",
+    "when, policy, settings, server_times, scrape, runtime",
 )
 
 _SERVICE_KEYS: Final = {
@@ -175,6 +174,10 @@ _SERVICE_KEYS: Final = {
     "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
     "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
     "scrape": Key(SCRAPE, "its metrics endpoint"),
+    "runtime": Key(
+        choices("node", "beam", later=("jvm",)),
+        "what runs it: its processes are then sampled from inside once a second, without a change to them",
+    ),
     "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.profile import Leg, ReplayText
-from loadlens.model.topology import Entry, Scalar, Use
+from loadlens.model.topology import Entry, Runtime, Scalar, Use
 from loadlens.model.workload import Auth, Bounds, Connection, Cookies, Think
 
 T_co = TypeVar("T_co", covariant=True)
@@ -166,6 +166,7 @@ class ServicePart:
     limits: LimitsPart | None = None
     server_times: ServerTimesPart | None = None
     scrape: ScrapePart | None = None
+    runtime: Later[Runtime] | None = None
     needs: tuple[Later[str], ...] = ()
     variants: Mapping[str, ServicePart] = field(default_factory=dict)
     variant: str | None = None  # the one that was taken

@@ -16,6 +16,7 @@ from loadlens.model.workload import Tls
 Scalar = str | int | float | bool
 BuildKind = Literal["python", "node", "maven", "mix", "run"]
 Use = Literal["process", "postgres", "nginx"]
+Runtime = Literal["node", "beam"]
 
 BALANCING_POLICIES: Final = ("round-robin", "least-connections", "random-two", "ip-hash")
 # What may be set of each kind of balancer, and how it is set otherwise.
@@ -107,6 +108,7 @@ class Service:
     limits: Limits = Limits()
     server_times: ServerTimes | None = None
     scrape: Scrape | None = None
+    runtime: Runtime | None = None  # what runs it, to be sampled from inside
     over: tuple[str, ...] = ()  # a balancer's backends: all replicas of these
     policy: str | None = None  # of a balancer; none: its first
     settings: tuple[tuple[str, str], ...] = ()

@@ -23,6 +23,9 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
     "server_times": "loadlens.monitors.server_times:ServerTimesMonitor",
     "balancer": "loadlens.monitors.balancer:BalancerMonitor",
     "postgres": "loadlens.monitors.postgres:PostgresMonitor",
+    "node": "loadlens.monitors.node:NodeMonitor",
+    "beam": "loadlens.monitors.beam:BeamMonitor",
+    "tcp": "loadlens.monitors.tcp:TcpMonitor",
 }
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 from loadlens.monitors.tail import Tail
+
+METRICS: Final = (
+    Metric("requests", "", "counter", "requests that it has answered, by `backend` and `status`"),
+    Metric("request_seconds", "s", "counter", "from the first byte of the request to the last of the answer"),
+    Metric("backend_seconds", "s", "counter", "time that the backend took"),
+    Metric("connect_seconds", "s", "counter", "of this, time to connect to the backend"),
+    Metric("faulty_lines", "", "counter", "lines of the log that could not be read"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,34 @@
-"""What the limits of a service did to it: periods in which it was throttled, memory at its bound."""
+"""What the limits of a service did to it: throttled periods, pressure, memory at its bound."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
+
+METRICS: Final = (
+    Metric("cpu_periods", "", "counter", "quota periods in which the replica wanted to run"),
+    Metric(
+        "cpu_throttled_periods",
+        "",
+        "counter",
+        "of these, those in which it used its quota up and had to wait",
+    ),
+    Metric("cpu_throttled_s", "s", "counter", "time that its CPUs were held back, summed over CPUs"),
+    Metric(
+        "cpu_pressure_some_s",
+        "s",
+        "counter",
+        "time in which at least one of its threads wanted a CPU and had none; version 2 only",
+    ),
+    Metric("memory_bytes", "bytes", "gauge", "memory charged to the replica"),
+    Metric("memory_at_limit", "", "counter", "how often it met its bound"),
+    Metric("oom_kills", "", "counter", "processes that the kernel killed for it"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,9 @@ def _cpu(folder: Path, text: str) -> Iterator[Row]:
     yield Row("cpu_periods", text, "", counts["nr_periods"])
     yield Row("cpu_throttled_periods", text, "", counts["nr_throttled"])
     yield Row("cpu_throttled_s", text, "s", throttled_s)
+    pressure = _some_s(folder / "cpu.pressure")
+    if pressure is not None:
+        yield Row("cpu_pressure_some_s", text, "s", pressure)
 
 
 def _memory(folder: Path, text: str) -> Iterator[Row]:
@@ -92,6 +115,16 @@ def _counts(path: Path) -> dict[str, int]:
         return {name: int(count) for name, count in pairs}
     except FileNotFoundError:
         return {}
+
+
+def _some_s(path: Path) -> float | None:
+    """Time in which some waited, of a pressure file; none where the kernel keeps none for groups."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:  # also where pressure is turned off
+        return None
+    totals = [line.rpartition("total=")[2] for line in lines if line.startswith("some ")]
+    return int(totals[0]) / 1e6 if totals else None
 
 
 def _number(path: Path) -> int | None:

@@ -54,6 +54,7 @@ class _Stat(NamedTuple):
     comm: str
     parent: int
     session: int
+    minor_faults: int
     major_faults: int
     user_ticks: int
     system_ticks: int
@@ -191,6 +192,7 @@ def _read_process(process: _Process, stat: _Stat, *, with_pss: bool, all_threads
     yield Row("runq_wait_s", text, "s", done.wait_ns / 1e9)
     yield Row("read_bytes", text, "bytes", read_bytes)
     yield Row("write_bytes", text, "bytes", write_bytes)
+    yield Row("minor_faults", text, "", stat.minor_faults)
     yield Row("major_faults", text, "", stat.major_faults)
     if with_pss:
         yield Row("pss_bytes", text, "bytes", _read_pss(process.path))
@@ -275,6 +277,7 @@ def _read_stat(path: str) -> _Stat | None:
         comm=head.partition(b"(")[2].decode(errors="replace"),
         parent=int(fields[1]),
         session=int(fields[3]),
+        minor_faults=int(fields[7]),
         major_faults=int(fields[9]),
         user_ticks=int(fields[11]),
         system_ticks=int(fields[12]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 
 class Row(NamedTuple):
@@ -20,6 +20,15 @@ class Row(NamedTuple):
     unit: str
     value: float | int | None  # none: could not be read
     time_ns: int | None = None  # CLOCK_MONOTONIC; none: the tick's
+
+
+class Metric(NamedTuple):
+    """What one series of a monitor is."""
+
+    name: str
+    unit: str
+    kind: Literal["counter", "gauge"]  # counters only grow: take differences
+    what: str
 
 
 class Monitor(Protocol):

@@ -26,6 +26,7 @@ class Running:
     host: str = ""
     ports: Mapping[str, int] | None = None  # by name
     groups: tuple[str, ...] = ()  # folders of the control groups that limit it
+    samples: str = ""  # folder in which its runtime tells about itself
     defined: Service | None = None  # as the study says; none: a part of the lab
 
 

@@ -15,7 +15,17 @@ def spec_of(testbed: Testbed, case: Case, *, marker: str) -> monitors.MonitorSpe
     """Everything that can be read of this testbed; the generator and the keeper stand beside the services."""
     defined = {service.name: service for service in case.services}
     processes = [
-        Running(p.service, p.replica, p.pid, p.mark, HOST, p.ports, p.groups, defined[p.service])
+        Running(
+            p.service,
+            p.replica,
+            p.pid,
+            p.mark,
+            HOST,
+            p.ports,
+            p.groups,
+            samples=p.samples,
+            defined=defined[p.service],
+        )
         for p in testbed.processes()
     ]
     processes.append(Running(GENERATOR, 1, os.getpid()))

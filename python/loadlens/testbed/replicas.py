@@ -17,7 +17,12 @@ from loadlens.testbed.names import Names
 from loadlens.testbed.pieces import PIECES, Layout, Piece, Site
 from loadlens.testbed.ports import HOST, Ports
 
-_INTERNAL = ("LOADLENS_RUN", "LOADLENS_SERVICE", "LOADLENS_KEEPER")  # of a lab that this lab runs in
+_INTERNAL = (
+    "LOADLENS_RUN",
+    "LOADLENS_SERVICE",
+    "LOADLENS_KEEPER",
+    "LOADLENS_RUNTIME",
+)  # of a lab that this lab runs in
 
 
 @dataclass(frozen=True, slots=True)

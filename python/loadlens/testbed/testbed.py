@@ -29,9 +29,12 @@ from loadlens.testbed.placement import Place, Placement
 from loadlens.testbed.readiness import HttpStatus, Listener, Question, Watch, await_ready
 from loadlens.testbed.replicas import Replica, Surroundings, lay_out
 from loadlens.testbed.resetting import remove_files
+from loadlens.testbed.runtimes import RUNTIMES, environment
 
 COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
+_SAMPLING_WITHIN_S = 60.0  # to make what a runtime needs to tell about itself
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
+_SAMPLES = ".runtime"  # folder of the scratch: what runtimes tell about themselves; no service has this name
 _NEW_PORTS = 1  # how often the testbed starts again because somebody took a port
 
 Event = Mapping[str, object]
@@ -49,6 +52,7 @@ class ServiceProcess:
     mark: str  # environment entry that this process and all that come from it carry
     log: str
     groups: tuple[str, ...]  # folders of the control groups that limit it
+    samples: str = ""  # folder in which its runtime tells about itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ class Testbed:
         self._pids: dict[str, int] = {}
         self._readiness_requests: dict[str, int] = {}
         self._own_scratch = False
+        self._samples: dict[str, Path] = {}
         self._placement = Placement()
         self._places: dict[str, Place] = {}
 
@@ -208,7 +213,10 @@ class Testbed:
         place = self._placement.place(
             replica.name, replica.service.limits, where=f"services.{replica.service.name}.limits"
         )
-        command = replace(replica.command, cpus=place.cpus, cgroups=place.doors)
+        sampling = self._sampled(replica)
+        command = replace(
+            replica.command, env={**replica.command.env, **sampling}, cpus=place.cpus, cgroups=place.doors
+        )
         pid = self._running.spawn(replica.name, command)
         self._places[replica.name] = place
         self._pids[replica.name] = pid
@@ -224,6 +232,26 @@ class Testbed:
                 "groups": [str(folder) for folder in place.groups],
             }
         )
+
+    def _sampled(self, replica: Replica) -> dict[str, str]:
+        """Variables with which the replica's runtime tells about itself; none where that cannot be."""
+        runtime = replica.service.runtime
+        if runtime is None:
+            return {}
+        folder = self._around.scratch / _SAMPLES / replica.name
+        self._samples[replica.name] = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        first = RUNTIMES[runtime].first
+        if first is not None:
+            name = f"{replica.name}.runtime"
+            command = replace(replica.command, argv=first(folder), log=self._around.logs / f"{name}.log")
+            try:
+                self._running.run(name, command, within_s=_SAMPLING_WITHIN_S)
+            except TestbedError as error:
+                words = f"its {runtime} is not sampled: {error.message.splitlines()[0]}"
+                self._tell({"event": "caveat", "service": replica.service.name, "words": words})
+                return {}
+        return environment(runtime, folder, replica.command.env)
 
     def _await_ready(self, replicas: list[Replica]) -> None:
         watches = {}
@@ -301,6 +329,7 @@ class Testbed:
                 self._running.mark(replica.name),
                 str(replica.command.log),
                 tuple(map(str, self._places[replica.name].groups)),
+                str(self._samples.get(replica.name, "")),
             )
             for replica in self._all_replicas()
             if replica.name in self._pids
@@ -460,6 +489,8 @@ class Testbed:
     def _remove_scratch(self) -> None:
         if self._own_scratch:
             shutil.rmtree(self._around.scratch, ignore_errors=True)
+        elif self._samples:
+            shutil.rmtree(self._around.scratch / _SAMPLES, ignore_errors=True)
 
     def _end_services(self, keeper: Keeper) -> list[str]:
         leaks: list[str] = []

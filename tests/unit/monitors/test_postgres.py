@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import tempfile
 import threading
@@ -13,7 +14,7 @@ import pg8000.native
 import pytest
 
 from loadlens.model.topology import Service
-from loadlens.monitors.postgres import PostgresMonitor
+from loadlens.monitors.postgres import METRICS, PostgresMonitor
 from loadlens.testbed import Testbed
 from tests.end_to_end.testbed_cases import bed_of
 from tests.unit.monitors.reading import read, value
@@ -66,6 +67,11 @@ def test_it_sees_who_waits_for_a_lock_and_what_was_done(bed: Testbed) -> None:
     assert value(during, "connections", service="db", state="active", wait="Lock") == 1
     assert value(during, "connections", service="db", state="idle in transaction", wait="idle") == 1
     assert value(during, "longest_transaction_s", service="db") >= 1.0
+    assert 1.0 <= value(during, "longest_lock_wait_s", service="db") < 30
+    assert value(before, "longest_lock_wait_s", service="db") == 0
+    assert value(during, "locks_held", service="db") > value(before, "locks_held", service="db")
+    logged = [value(rows, "log_bytes", service="db") for rows in (before, during)]
+    assert logged[1] - logged[0] >= 50 * 28  # a row of one integer and its header, at least
     inserted = [value(rows, "rows_inserted", service="db") for rows in (before, during)]
     assert inserted[1] - inserted[0] >= 50
 
@@ -78,4 +84,37 @@ def test_a_server_that_is_gone_gives_a_row_without_a_value(bed: Testbed) -> None
 
     rows = read(monitor)
 
-    assert [(row.metric, row.value) for row in rows] == [("connections", None)]
+    assert [(row.metric, row.value) for row in rows] == [("connections", None), ("missed", None)]
+    assert json.loads(rows[1].labels)["why"]
+    assert [row.metric for row in read(monitor)].count(
+        "missed"
+    ) <= 1  # the next try may fail for another reason
+    assert [row.metric for row in read(monitor)] == ["connections"]  # and then it has been said
+
+
+def test_a_sort_without_memory_for_it_shows_as_temporary_files(bed: Testbed) -> None:
+    monitor = PostgresMonitor()
+    monitor.open({"databases": [{"service": "db", "url": bed.databases()["db"]}]})
+    before = read(monitor)
+    session = client(bed)
+    session.run("set work_mem = '64kB'")
+    session.run("select count(*) from (select n from generate_series(1, 100000) n order by n desc) s")
+    time.sleep(1.1)  # a session shows its counts once a second, when it has something to do
+    session.run("select 1")
+    session.close()
+
+    idle = client(bed)
+    after = read(monitor, last=True)
+    idle.close()
+    monitor.close()
+
+    grown = {
+        metric: value(after, metric, service="db") - value(before, metric, service="db")
+        for metric in ("temporary_files", "temporary_bytes", "commits", "rollbacks")
+    }
+    assert grown["temporary_files"] >= 1
+    assert grown["temporary_bytes"] >= 100_000 * 4
+    assert grown["commits"] >= 3
+    assert grown["rollbacks"] == 0
+    assert value(after, "database_bytes", service="db") > 1_000_000
+    assert {(row.metric, row.unit) for row in after} == {(metric.name, metric.unit) for metric in METRICS}

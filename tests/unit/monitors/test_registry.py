@@ -10,7 +10,15 @@ import pytest
 from loadlens.monitors import MONITORS, make
 
 ROOT = Path(__file__).parents[3]
-SHARED = {"__init__", "__main__", "launch", "reading", "scene", "tail"}  # files that are no monitors
+SHARED = {
+    "__init__",
+    "__main__",
+    "launch",
+    "reading",
+    "samples",
+    "scene",
+    "tail",
+}  # files that are no monitors
 
 
 def test_every_file_with_a_monitor_is_registered() -> None:
@@ -33,3 +41,12 @@ def test_a_monitor_is_made_by_its_name_and_its_spec_names_it(name: str) -> None:
 def test_a_monitor_has_tests_and_a_page(name: str) -> None:
     assert (ROOT / "tests/unit/monitors" / f"test_{name}.py").exists()
     assert (ROOT / "docs/reference/monitors" / f"{name}.md").exists()
+
+
+@pytest.mark.parametrize("name", MONITORS)
+def test_the_page_says_of_each_metric_what_it_is(name: str) -> None:
+    module = importlib.import_module(f"loadlens.monitors.{name}")
+    page = (ROOT / "docs/reference/monitors" / f"{name}.md").read_text()
+
+    for metric in getattr(module, "METRICS", ()):
+        assert f"| `{metric.name}` | {metric.unit} | {metric.kind} | {metric.what} |" in page

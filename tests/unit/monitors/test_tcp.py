@@ -1,0 +1,175 @@
+"""TCP at the services' ports: real sockets, counted by hand, and against `ss`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from loadlens.monitors import tcp
+from loadlens.monitors.tcp import METRICS, TcpMonitor
+from tests.unit.monitors.reading import read, value, values
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as sockets:
+        yield sockets
+
+
+def monitor_of(*listeners: socket.socket) -> TcpMonitor:
+    monitor = TcpMonitor()
+    ports = [
+        {"service": f"s{number}", "replica": 1, "name": "http", "port": listener.getsockname()[1]}
+        for number, listener in enumerate(listeners)
+    ]
+    monitor.open({"ports": ports})
+    return monitor
+
+
+def listening(
+    opened: ExitStack, backlog: int, family: socket.AddressFamily = socket.AF_INET
+) -> socket.socket:
+    host = "127.0.0.1" if family == socket.AF_INET else "::1"
+    return opened.enter_context(socket.create_server((host, 0), family=family, backlog=backlog))
+
+
+def eventually(seen: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not seen():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_full_accept_queue_is_seen_with_its_bound_and_what_was_dropped(opened: ExitStack) -> None:
+    asleep, awake = listening(opened, 1), listening(opened, 100)
+    monitor = monitor_of(asleep, awake)
+    before = read(monitor)
+
+    for _ in range(6):
+        client = opened.enter_context(socket.socket())
+        client.setblocking(False)
+        client.connect_ex(asleep.getsockname())
+
+    eventually(lambda: value(read(monitor), "accept_queue", service="s0") == 2)  # Linux takes backlog + 1
+    after = read(monitor)
+    assert value(before, "listen_drops", service="s0") == 0
+    assert value(after, "listen_drops", service="s0") >= 4  # the other four ask again and again
+    assert value(after, "accept_queue_bound", service="s0") == 1
+    assert value(after, "accept_queue", service="s1") == 0
+    assert value(after, "accept_queue_bound", service="s1") == 100
+    assert value(after, "listen_drops", service="s1") == 0
+
+
+def test_connections_are_counted_by_state_on_the_services_side(opened: ExitStack) -> None:
+    old, new = listening(opened, 10), listening(opened, 10, socket.AF_INET6)
+    other = listening(opened, 10)  # a port that was not asked for
+    for listener, count in ((old, 3), (new, 2), (other, 5)):
+        for _ in range(count):
+            opened.enter_context(socket.create_connection(listener.getsockname()[:2]))
+            opened.enter_context(listener.accept()[0])
+    leaving = socket.create_connection(old.getsockname())
+    served, _ = old.accept()
+    opened.enter_context(served)
+    leaving.close()  # the client ends: the service's side waits for its own close
+    hasty = opened.enter_context(socket.create_connection(old.getsockname()))
+    ended, _ = old.accept()
+    ended.close()
+    hasty.recv(1)
+    hasty.close()  # the service ended first: its side keeps TIME_WAIT
+
+    time.sleep(0.1)
+    rows = read(monitor_of(old, new))
+
+    of_old = {
+        json.loads(r.labels)["state"]: r.value
+        for r in rows
+        if r.metric == "connections" and '"s0"' in r.labels
+    }
+    assert of_old == {"established": 3, "close_wait": 1, "time_wait": 1}
+    assert value(rows, "connections", service="s1", state="established") == 2
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="no ss here")
+def test_a_port_is_found_among_many_as_ss_finds_it(opened: ExitStack) -> None:
+    listeners = [listening(opened, 5 + number) for number in range(40)]
+    rows = read(monitor_of(*listeners))
+
+    for number, listener in enumerate(listeners):
+        shown = subprocess.run(
+            ("ss", "-Hltn", f"sport = :{listener.getsockname()[1]}"),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        service = f"s{number}"
+        assert value(rows, "accept_queue", service=service) == int(shown[1])
+        assert value(rows, "accept_queue_bound", service=service) == int(shown[2]) == 5 + number
+
+
+def test_the_machines_counters_are_read_from_their_columns(tmp_path: Path) -> None:
+    net = tmp_path / "net"
+    net.mkdir()
+    (net / "snmp").write_text("Tcp: OutSegs RetransSegs OutRsts EstabResets AttemptFails\nTcp: 1 2 3 4 5\n")
+    (net / "netstat").write_text("TcpExt: TCPSynRetrans TCPTimeouts SyncookiesSent\nTcpExt: 6 7 8\n")
+    monitor = TcpMonitor(str(tmp_path))
+
+    rows = read(monitor)
+
+    expected = (
+        *("segments_sent", "segments_retransmitted", "resets_sent", "resets_received", "connects_failed"),
+        *("syn_retransmitted", "retransmit_timeouts", "syn_cookies_sent"),
+    )
+    assert [value(rows, metric) for metric in expected] == list(range(1, 9))
+    assert values(rows, "queue_full_drops") == [None]  # this kernel does not have it
+
+
+def test_a_refused_connection_is_a_reset_sent(opened: ExitStack) -> None:
+    listener = listening(opened, 1)
+    free = socket.create_server(("127.0.0.1", 0))
+    nobody = free.getsockname()
+    free.close()
+    monitor = monitor_of(listener)
+    before = value(read(monitor), "resets_sent")
+
+    for _ in range(3):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(nobody)
+
+    assert value(read(monitor), "resets_sent") >= before + 3
+
+
+def test_a_kernel_that_does_not_tell_is_named_once_and_the_rest_goes_on(
+    opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = monitor_of(listening(opened, 1))
+    monkeypatch.setattr(tcp, "_BY_FAMILY", 77)  # a question that it does not know
+
+    first, second = read(monitor), read(monitor)
+
+    (missed,) = [row for row in [*first, *second] if row.metric == "missed"]
+    assert "sock_diag" in json.loads(missed.labels)["why"]
+    assert value(second, "segments_sent") >= value(first, "segments_sent") > 0
+
+
+def test_counting_costs_a_fiftieth_of_a_core_at_most(opened: ExitStack) -> None:
+    monitor = monitor_of(listening(opened, 1))
+
+    took = value(list(monitor.tick(0, last=False)), "count_s")
+
+    assert values(list(monitor.tick(int(took * 49e9), last=False)), "count_s") == []
+    assert len(values(list(monitor.tick(int(took * 51e9), last=False)), "count_s")) == 1
+    assert len(values(list(monitor.tick(0, last=True)), "count_s")) == 1
+
+
+def test_every_row_is_one_of_the_metrics_with_its_unit(opened: ExitStack) -> None:
+    rows = read(monitor_of(listening(opened, 1)))
+
+    assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
