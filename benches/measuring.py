@@ -14,13 +14,35 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SERVER_CPU, GENERATOR_CPU = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a generator says of its own requests, over all its streams."""
+
+    issued: int
+    answered: int
+    in_flight: int  # issued and not ended when it stopped
+
+    def unexplained(self, books: Mapping[str, Any]) -> int:
+        """Requests lost, doubled or invented, by the server's books, which may hold what was in flight."""
+        received, answered = books["received"], books["answered"]
+        return sum(
+            max(0, count)
+            for count in (
+                received - self.issued,
+                self.issued - received - self.in_flight,
+                self.answered - answered,
+                answered - self.answered - self.in_flight,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +56,8 @@ class Used:
     waited: float  # share of the time in which some task of the machine waited for a processor
     violations: int
     connections: int  # accepted by the server
+    stolen: float = 0.0  # share of the machine's processor time that its host gave to others meanwhile
+    unexplained: int | None = None  # see Counted; none: the generator is not asked
 
     def minus(self, other: Used) -> Used:
         """The run without another: a long one without a short one has no start-up left in it."""
@@ -45,6 +69,8 @@ class Used:
             max(self.waited, other.waited),
             self.violations + other.violations,
             self.connections - other.connections,
+            max(self.stolen, other.stolen),
+            None if self.unexplained is None else self.unexplained + (other.unexplained or 0),
         )
 
     @property
@@ -173,18 +199,46 @@ def run(command: list[str], cpu: int | None, limit_s: float) -> Ended:
     return Ended(process.returncode, used.ru_utime + used.ru_stime, wall_s, *said)
 
 
-def measure(command: list[str], server: Origin, cpu: int, limit_s: float) -> Used | str:
-    """Run a generator on one core; what it used, or why the run cannot be used."""
+def measure(
+    command: list[str],
+    server: Origin,
+    cpu: int,
+    limit_s: float,
+    counted: Callable[[str], Counted] | None = None,
+) -> Used | str:
+    """Run a generator on one core; what it used, or why the run cannot be used.
+
+    With `counted`, which reads what a generator printed, its own counts are held against the books.
+    """
     server.new_books()
-    server_before, waited_before = server.cpu_s(), waited_s()
+    server_before, waited_before, stolen_before = server.cpu_s(), waited_s(), stolen_s()
     ended = run(command, cpu, limit_s)
     if ended.fault is not None:
         return ended.fault
     books = server.books()
     waited = (waited_s() - waited_before) / ended.wall_s
     server_s = server.cpu_s() - server_before
-    accepted, violations = books["connections"]["accepted"], books["violations"]
-    return Used(books["answered"], ended.cpu_s, server_s, ended.wall_s, waited, violations, accepted)
+    stolen = (stolen_s() - stolen_before) / ended.wall_s / (os.cpu_count() or 1)
+    return Used(
+        books["answered"],
+        ended.cpu_s,
+        server_s,
+        ended.wall_s,
+        waited,
+        violations=books["violations"],
+        connections=books["connections"]["accepted"],
+        stolen=stolen,
+        unexplained=None if counted is None else counted(ended.stdout).unexplained(books),
+    )
+
+
+def stolen_s() -> float:
+    """Seconds of all processors, since boot, that the host gave to others; 0 where it does not tell."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    except OSError:
+        return 0.0
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def waited_s() -> float:

@@ -73,7 +73,7 @@ def picture(rows: Sequence[Row]) -> str:
 def environment(results: Results) -> str:
     """Where it was measured, and how quiet it was."""
     about = results.machine
-    first, last = results.sets[0]["began"], results.sets[-1]["began"]
+    first, last = results.sets[0]["began"], results.sets[-1].get("ended", results.sets[-1]["began"])
     virtual = "virtual " if about["hypervisor"] else ""
     lines = [
         f"Measured {first} to {last}, commit {results.subject['commit']}, release build.",
@@ -88,14 +88,32 @@ def environment(results: Results) -> str:
             f"median and {most:.0%} at most (pressure stall information; threads of a generator that share "
             "its core count too)."
         )
+        most_stolen = max(one.marginal.stolen for one in results.cost if one.left_out is None)
+        lines.append(f"The machine's host gave at most {most_stolen:.0%} of its processor time to others.")
     left_out = sum(one.left_out is not None for one in results.cost)
     failed = sum(len(one.get("failed", ())) for one in results.sets)
     lines.append(f"{len(results.cost)} measurements, {left_out} of them left out; {failed} runs failed.")
+    if told := books(results):
+        lines.append(told)
     versions: dict[str, str] = {}
     for one in results.sets:
         versions |= {name: version for name, version in one["versions"].items() if version}
     lines.append(f"Versions: {'; '.join(version for version in versions.values())}.")
     return "\n".join(lines)
+
+
+def books(results: Results) -> str:
+    """Our own counts beside the server's books, over every run, also those left out; empty without any."""
+    runs = [run for one in results.cost for run in (one.short, one.long) if run.unexplained is not None]
+    if not runs:
+        return ""
+    answered, violations = sum(run.requests for run in runs), sum(run.violations for run in runs)
+    unexplained = sum(run.unexplained or 0 for run in runs)
+    return (
+        f"Of {answered:,} requests that the server answered to Loadlens in {len(runs)} runs, {unexplained} "
+        f"were lost, doubled or invented in its own counts, and {violations} broke a rule of HTTP, by the "
+        "server's books; what was in flight when a run stopped may be in them or not."
+    )
 
 
 def bars(results: Results, rows: Sequence[Row]) -> str:

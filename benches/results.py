@@ -78,8 +78,7 @@ class Results:
 
     def begin_set(self, kind: str, options: Mapping[str, Any], versions: Mapping[str, str]) -> int:
         """Enter a new set of measurements; gives its position."""
-        now = time.strftime("%Y-%m-%d %H:%M %Z")
-        entry = {"kind": kind, "began": now, "commit": self.subject["commit"], "options": dict(options)}
+        entry = {"kind": kind, "began": _now(), "commit": self.subject["commit"], "options": dict(options)}
         self.sets.append({**entry, "machine": machine.state(), "versions": dict(versions)})
         return len(self.sets) - 1
 
@@ -90,6 +89,8 @@ class Results:
 
     def write(self) -> None:
         """Write the file whole, one measurement a line."""
+        if self.sets:
+            self.sets[-1]["ended"] = _now()
         head = {
             "schema_version": SCHEMA_VERSION,
             "subject": self.subject,
@@ -139,6 +140,10 @@ def read(path: Path) -> Results:
     claims = [Claim(**one) for one in said.pop("claims")]
     limits = [Limit(**one) for one in said.pop("limits")]
     return Results(path, cost=cost, claims=claims, limits=limits, **said)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M %Z")
 
 
 def _rounded(value: Any) -> Any:

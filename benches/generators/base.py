@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benches.measuring import Counted
 from benches.works import Work
 
 
@@ -75,6 +76,7 @@ class Generator:
     why_missing: Callable[[], str | None]  # none: it can take part
     version: Callable[[], str] = lambda: ""
     read: Callable[[str, Path], Told] | None = None  # from its stdout and its folder
+    counted: Callable[[str], Counted] | None = None  # its own counts, from its stdout
     has_random_body: bool = False
     is_slow: bool = False  # several times the cost of the others: measured in a set of its own
 

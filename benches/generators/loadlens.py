@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.generators.base import CannotDo, Generator, Scene, Told, asked
+from benches.measuring import Counted
 from benches.works import Work
 
 DRIVE = Path(__file__).parent.parent / "drive.py"
@@ -89,6 +90,12 @@ def read(text: str, folder: Path) -> Told:
     return Told(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
 
 
+def counted(text: str) -> Counted:
+    """All its requests, from the result of the engine."""
+    streams = [stream["requests"] for stream in json.loads(text)["streams"]]
+    return Counted(*(sum(one[name] for one in streams) for name in ("issued", "answered", "in_flight")))
+
+
 def hit_command(work: Work, scene: Scene) -> list[str]:
     command = [sys.executable, "-m", "loadlens", "hit", scene.url(work), "-c", str(work.connections)]
     command += ["-d", f"{scene.seconds}s", "-t", "1", "-q", "--json"]
@@ -120,5 +127,5 @@ def _version() -> str:
     return asked(sys.executable, "-S", str(DRIVE))
 
 
-LOADLENS = Generator("loadlens", command, _why_missing, _version, read, has_random_body=True)
+LOADLENS = Generator("loadlens", command, _why_missing, _version, read, counted, has_random_body=True)
 HIT = Generator("loadlens-hit", hit_command, _why_missing, _version, read_hit, has_random_body=True)

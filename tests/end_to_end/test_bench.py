@@ -48,6 +48,14 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     assert measured == alone | {("get-12", "floor"), ("post-1", "floor")}
     assert "skipped floor for tls-1, fresh-12, flow-100" in told
     assert {one.long.violations for one in results.cost} == {0}
+    assert {(one.generator, one.long.unexplained) for one in results.cost} == {
+        ("loadlens", 0),
+        ("floor", None),
+    }
+    assert (
+        " requests that the server answered to Loadlens in 10 runs, 0 "
+        in (docs / "benchmarks.md").read_text()
+    )
     assert {claim.generator for claim in results.claims} == {"loadlens", "the server's own log"}
     assert all(claim.p50_s >= 0.010 for claim in results.claims if claim.p50_s is not None)
     assert (docs / "images" / "benchmarks.svg").stat().st_size > 1000

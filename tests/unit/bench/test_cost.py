@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benches.cost import fault, summary
 from benches.estimates import Middle
-from benches.measuring import Used
+from benches.measuring import Counted, Used
 from benches.results import Results, read
 from benches.works import WORKS, chosen
 
@@ -66,12 +66,34 @@ def test_what_was_left_out_is_counted_and_not_used() -> None:
         (used(1000, 0.9, connections=100), None),
         (used(1000, 0.9, connections=101), "101 connections for 1000 requests is not the work"),
         (Used(1000, 0.9, 0.1, 1.0, 0.0, 3, 1), "broke the rules of HTTP 3 times, by the server's books"),
+        (
+            Used(1000, 0.4, 0.1, 1.0, 0.0, 0, 1, stolen=0.3),
+            "the busier side used only 0.40 of its core, so the host",
+        ),
+        (Used(1000, 0.9, 0.1, 1.0, 0.0, 0, 1, unexplained=2), "2 requests of its own counts"),
     ],
 )
 def test_a_measurement_that_does_not_count_says_why(measured: Used, why: str | None) -> None:
     found = fault(GET[0], measured, busy=0.85)
 
     assert (found or "").startswith(why or "\0") if why else found is None
+
+
+@pytest.mark.parametrize(
+    ("counted", "unexplained"),
+    [
+        (Counted(issued=100, answered=100, in_flight=0), 0),
+        (Counted(issued=105, answered=100, in_flight=5), 0),  # none of the five had reached the server
+        (Counted(issued=100, answered=95, in_flight=5), 0),  # all five had been answered
+        (
+            Counted(issued=99, answered=99, in_flight=0),
+            1 + 1,
+        ),  # one that the server received and answered is missing
+        (Counted(issued=103, answered=103, in_flight=0), 3 + 3),  # three were never there
+    ],
+)
+def test_own_counts_are_held_against_the_books(counted: Counted, unexplained: int) -> None:
+    assert counted.unexplained({"received": 100, "answered": 100}) == unexplained
 
 
 def test_a_generator_that_keeps_connections_did_not_do_fresh_ones() -> None:
