@@ -49,12 +49,12 @@ def forked() -> Forked:
     return context
 
 
-def start(study: Path, record: Path) -> subprocess.Popen[bytes]:
+def start(study: Path, record: Path, **environment: str) -> subprocess.Popen[bytes]:
     """Begin the run, or go on with it."""
     home = [str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(study), str(record), str(record.parent / "cache")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(home)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(home), **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

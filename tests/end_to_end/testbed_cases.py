@@ -56,6 +56,20 @@ def carriers(marker: str) -> list[str]:
     return found
 
 
+def busy_in(folder: Path) -> list[str]:
+    """`pid command` of every process that works in a folder, or names it, but the caller."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            where = str(Path("/proc", name, "cwd").readlink())
+        except OSError:
+            continue
+        if int(name) != os.getpid() and (str(folder) in command or where.startswith(str(folder))):
+            found.append(f"{name} {command}")
+    return found
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process runs; a zombie does not."""
     try:

@@ -220,8 +220,10 @@ def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine)
         shelf = cache / "run"
         shelf.mkdir(parents=True, exist_ok=True)
         lock = shelf / f"{hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:32]}.lock"
-        with _lock(lock, lambda: on_line(f"{service}: another run builds in this folder")):
-            _tool(f"build of {service}", argv, home, on_line, hint=f"run it by hand in {home}: {build.spec}")
+        with _lock(lock, lambda: on_line(f"{service}: another run builds in this folder")) as held:
+            hint = f"run it by hand in {home}: {build.spec}"
+            with _workshop(on_line, lock=held) as tools:
+                tools.run(f"build of {service}", argv, home, hint=hint)
         return Environment()
     return _staged(service, build, home, cache, on_line)
 
@@ -229,30 +231,32 @@ def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine)
 def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
     """Build a copy of the folder, or find it in the cache; the service runs in it."""
     kind = staging.KINDS[build.kind]
-    tools = tuple(
+    programs_in = tuple(
         folder for program in kind.programs for folder in _program(service, program, cache, on_line).path
     )
     environment = dict(os.environ) | kind.variables
-    environment["PATH"] = os.pathsep.join([*map(str, tools), environment.get("PATH", os.defpath)])
+    environment["PATH"] = os.pathsep.join([*map(str, programs_in), environment.get("PATH", os.defpath)])
     versions = tuple(_version(tool, environment) for tool in kind.tools)
     digest = staging.digest_of(home, build.kind, (*versions, *build.debian), service)
     shelf = cache / build.kind
     shelf.mkdir(parents=True, exist_ok=True)
     place, seal = shelf / digest, shelf / f"{digest}.json"
-    with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this folder")):
+    waits = f"{service}: another run builds this folder"
+    with _lock(shelf / f"{digest}.lock", lambda: on_line(waits)) as lock:
         if not _is_made(place, seal):
             on_line(f"{service}: building {home.name} with {kind.tools[0]}")
-            shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
-            staging.copy(home, place)
-            environment |= staging.unpacked(place, build.debian)
-            for argv in staging.unpacking(build.debian):
-                hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
-                _tool(f"packages of {service}", argv, place, on_line, hint=hint, environment=environment)
-            for argv in kind.commands(place):
-                _tool(f"build of {service}", argv, place, on_line, hint=kind.hint, environment=environment)
+            with _workshop(on_line, place, lock) as tools:
+                staging.copy(home, place)
+                environment |= staging.unpacked(place, build.debian)
+                for argv in staging.unpacking(build.debian):
+                    hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
+                    tools.run(f"packages of {service}", argv, place, hint=hint, environment=environment)
+                for argv in kind.commands(place):
+                    hint = kind.hint
+                    tools.run(f"build of {service}", argv, place, hint=hint, environment=environment)
             _write_whole(seal, {"tools": versions})
     return Environment(
-        path=(*(place / name for name in kind.path), *tools),
+        path=(*(place / name for name in kind.path), *programs_in),
         variables=kind.variables | staging.unpacked(place, build.debian),
         digest=digest,
         folder=place,
@@ -285,11 +289,12 @@ def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> E
     shelf = cache / "python"
     shelf.mkdir(parents=True, exist_ok=True)
     place, seal = shelf / digest, shelf / f"{digest}.json"
-    with _lock(shelf / f"{digest}.lock", lambda: on_line(f"{service}: another run builds this environment")):
+    waits = f"{service}: another run builds this environment"
+    with _lock(shelf / f"{digest}.lock", lambda: on_line(waits)) as lock:
         if not _is_made(place, seal):
             on_line(f"{service}: building a Python environment for {requirements.name}")
-            shutil.rmtree(place, ignore_errors=True)  # of a build that was cut off
-            _make_venv(service, requirements, place, on_line)
+            with _workshop(on_line, place, lock) as tools:
+                _make_venv(service, requirements, place, tools)
             _write_whole(seal, {"requirements": requirements.read_text(), "python": _interpreter()})
     return Environment(
         path=(place / "bin",),
@@ -300,24 +305,22 @@ def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> E
     )
 
 
-def _make_venv(service: str, requirements: Path, place: Path, on_line: OnLine) -> None:
+def _make_venv(service: str, requirements: Path, place: Path, tools: _Tools) -> None:
     # our own pip can install into the environment from outside; that saves putting one into it, which is slow
     python = str(place / "bin" / "python")
     from_outside = _can_install_from_outside()
-    _tool(
+    tools.run(
         f"Python environment of {service}",
         (sys.executable, "-m", "venv", *(("--without-pip",) if from_outside else ()), str(place)),
         requirements.parent,
-        on_line,
         hint="the venv module may be a package of its own: apt install python3-venv",
     )
     pip = (sys.executable, "-m", "pip", "--python", python) if from_outside else (python, "-m", "pip")
     install = ("install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off")
-    _tool(
+    tools.run(
         f"Python environment of {service}",
         (*pip, *install, "-r", str(requirements)),
         requirements.parent,
-        on_line,
         hint=f"check the versions in {requirements} and that a package index can be reached",
     )
 
@@ -373,28 +376,54 @@ def _interpreter() -> list[str]:
     return [platform.python_implementation(), platform.python_version(), platform.machine(), sys.base_prefix]
 
 
-def _tool(
-    name: str,
-    argv: tuple[str, ...],
-    folder: Path,
-    on_line: OnLine,
-    *,
-    hint: str,
-    environment: Mapping[str, str] = os.environ,
-) -> None:
-    """Run a build tool under a keeper of its own, so that nothing of it outlives the lab."""
-    environment = {name: value for name, value in environment.items() if name != "PYTHONHOME"}
-    with (
-        tempfile.TemporaryDirectory(prefix="loadlens-build-") as logs,
-        Keeper(marker=f"build-{secrets.token_hex(6)}") as keeper,
-    ):
-        log = Path(logs) / "output.log"
-        command = Command(argv, environment, folder, log=log, follow=True)
-        heard = _Heard(name, on_line)
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    """Runs build tools under one keeper, so that nothing of them outlives the lab."""
+
+    keeper: Keeper
+    logs: Path
+    on_line: OnLine
+
+    def run(
+        self,
+        name: str,
+        argv: tuple[str, ...],
+        folder: Path,
+        *,
+        hint: str,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        """Run one to its end; its own words when it fails."""
+        environment = {name: value for name, value in environment.items() if name != "PYTHONHOME"}
+        command = Command(argv, environment, folder, log=self.logs / "output.log", follow=True)
+        heard = _Heard(name, self.on_line)
         try:
-            keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=heard.line, on_turn=heard.turn)
+            self.keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=heard.line, on_turn=heard.turn)
         except TestbedError as error:
             raise TestbedError(error.message, where=str(folder), hint=hint) from None
+
+
+@contextmanager
+def _workshop(on_line: OnLine, place: Path | None = None, lock: int | None = None) -> Iterator[_Tools]:
+    """Where tools make something: what is half made is removed, also when the lab dies.
+
+    Args:
+        on_line: Gets what the tools say.
+        place: What they make; it begins empty, and stays when the block ends well.
+        lock: Held until nothing of it is left.
+    """
+    made = () if place is None else (place,)
+    for folder in made:
+        shutil.rmtree(folder, ignore_errors=True)  # of a build whose keeper was killed too
+    logs = Path(tempfile.mkdtemp(prefix="loadlens-build-"))
+    hold = () if lock is None else (lock,)
+    try:
+        with Keeper(marker=f"build-{secrets.token_hex(6)}", scratch=(*made, logs), hold=hold) as keeper:
+            yield _Tools(keeper, logs, on_line)
+            for folder in made:
+                keeper.keep(folder)
+    finally:
+        shutil.rmtree(logs, ignore_errors=True)
 
 
 class _Heard:
@@ -418,8 +447,8 @@ class _Heard:
 
 
 @contextmanager
-def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file; the kernel lets go of it if we die."""
+def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[int]:
+    """Hold the lock file, whose descriptor it gives; the kernel lets go of it if all who have it die."""
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -436,7 +465,7 @@ def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
                         raise TestbedError(
                             f"another run has held {path} for {BUILD_WITHIN_S:g} s", hint="end that run"
                         ) from None
-        yield
+        yield file.fileno()
 
 
 def _write_whole(path: Path, content: object) -> None:

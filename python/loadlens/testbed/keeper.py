@@ -72,14 +72,21 @@ class Keeper:
     """Starts the processes of one testbed and holds them until `close`."""
 
     def __init__(
-        self, *, marker: str, scratch: Path | None = None, secret_values: tuple[str, ...] = ()
+        self,
+        *,
+        marker: str,
+        scratch: tuple[Path, ...] = (),
+        secret_values: tuple[str, ...] = (),
+        hold: tuple[int, ...] = (),
     ) -> None:
         """Start the keeper.
 
         Args:
             marker: The run's id; every process carries it as LOADLENS_RUN.
-            scratch: Removed at the end, also when the lab dies.
+            scratch: Folders that are removed at the end, also when the lab dies, but those that `keep` named.
             secret_values: Masked in the output of every process.
+            hold: Descriptors that stay open as long as the keeper lives, such as that of a lock: whoever
+                waits for it must not begin before what is left of a dead lab is gone.
         """
         self._marker = marker
         self._scope = f"{marker}-{randomness.token_hex(4)}"
@@ -95,12 +102,13 @@ class Keeper:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", keeper_process.__file__, str(os.getpid())],
+                [sys.executable, "-I", "-S", keeper_process.__file__, str(os.getpid()), *map(str, hold)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
                 cwd="/",
                 start_new_session=True,
+                pass_fds=hold,
                 env=libraries | {keeper_process.RUN_VARIABLE: marker, keeper_process.KEEPER_VARIABLE: "1"},
             )
         ours.settimeout(REPLY_WITHIN_S)
@@ -109,7 +117,7 @@ class Keeper:
             "hello",
             marker=marker,
             scope=self._scope,
-            scratch=None if scratch is None else str(scratch.resolve()),
+            scratch=[str(folder.resolve()) for folder in scratch],
             secrets=[value for value in secret_values if len(value) >= 4],
         )
 
@@ -121,6 +129,10 @@ class Keeper:
     def mark(self, name: str) -> str:
         """The environment entry that the processes of this name carry."""
         return f"{keeper_process.SERVICE_VARIABLE}={self._scope}:{name}"
+
+    def keep(self, folder: Path) -> None:
+        """Let a folder of the scratch stay after all: what is in it is whole."""
+        self._ask("keep", folder=str(folder.resolve()))
 
     def spawn(self, name: str, command: Command) -> int:
         """Start a process in a session of its own; its pid.

@@ -260,7 +260,7 @@ class Keeper:
         self._received = b""
         self._marker = b""
         self._scope = b""
-        self._scratch: str | None = None
+        self._scratch: list[str] = []
         self._secrets: tuple[bytes, ...] = ()
         self._children: dict[str, Child] = {}
         self._poll = select.poll()
@@ -354,6 +354,10 @@ class Keeper:
         self._secrets = tuple(sorted((s.encode() for s in request["secrets"]), key=len, reverse=True))
         return {"pid": os.getpid()}
 
+    def _do_keep(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._scratch = [folder for folder in self._scratch if folder != request["folder"]]
+        return {}
+
     def _do_spawn(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request["id"]
         if name in self._children and self._children[name].status is None:
@@ -435,7 +439,7 @@ class Keeper:
     # the lab is gone
 
     def _clean_up(self) -> None:
-        """End everything of the run, first asking, then by force; remove its scratch folder."""
+        """End everything of the run, first asking, then by force; remove its scratch folders."""
         self._poll.unregister(self._door)
         stop_signals = {
             child.pid: child.stop_signal for child in self._children.values() if child.status is None
@@ -452,10 +456,12 @@ class Keeper:
         self._remove_scratch()
 
     def _remove_scratch(self) -> None:
-        if self._scratch is not None and os.path.exists(self._scratch):
-            import shutil  # dear to import; a lab that ends in order has removed the folder already
+        left = [folder for folder in self._scratch if os.path.exists(folder)]
+        if left:
+            import shutil  # dear to import; a lab that ends in order has removed the folders already
 
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            for folder in left:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _everything(self) -> list[Process]:
         """All descendants, and all that carries the marker of the run."""
@@ -543,7 +549,9 @@ def _prctl() -> Any:
 
 
 def main() -> None:
-    """Take over the socket on descriptor 0; the pid of the lab is the only argument."""
+    """Take over the socket on descriptor 0; arguments: the pid of the lab, descriptors to hold."""
+    for descriptor in sys.argv[2:]:
+        os.set_inheritable(int(descriptor), False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

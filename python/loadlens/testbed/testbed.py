@@ -153,7 +153,7 @@ class Testbed:
         self._own_scratch = not scratch.exists()
         self._replicas, secrets = lay_out(self._services.values(), self._around, self._ports)
         self._keeper = Keeper(
-            marker=self._marker, scratch=scratch if self._own_scratch else None, secret_values=secrets
+            marker=self._marker, scratch=(scratch,) if self._own_scratch else (), secret_values=secrets
         )
         scratch.mkdir(parents=True, exist_ok=True)
         for wave in self._order:
