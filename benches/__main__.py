@@ -1,11 +1,12 @@
 """Measure Loadlens beside other load generators, and write docs/benchmarks.md from the data.
 
-    python -m benches                    all parts below in turn, about an hour with all peers installed
+    python -m benches                    all parts below in turn, over an hour with all peers installed
     python -m benches main flow page     some of them
 
   main    CPU per request beside wrk, ab and the bare loop: what the bars are about, 8 rounds, about 18 min
   flow    five steps with an extraction beside k6 and locust, about 3 min
-  limits  start-up, memory of idle connections, the open loop's clock, about 2 min
+  limits  start-up, memory of idle connections, the open loop's clock, about 4 min
+  laws    our quantiles of a million requests beside the server's own, four laws, about 7 min
   truth   what each generator says of a service whose times are known, about 8 min
   slow    the other peers beside wrk, about 25 min
   grid    POST, TLS and new connections at other connection counts, about 12 min
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benches import cost, limits, machine, results, truth
+from benches import cost, laws, limits, machine, results, truth
 from benches.generators import GENERATORS, Generator
 from benches.measuring import find_origin
 from benches.works import FLOW, MAIN, QUICK, WORKS, chosen
@@ -32,7 +33,7 @@ from benches.works import FLOW, MAIN, QUICK, WORKS, chosen
 DEFAULT_PEERS = [name for name in GENERATORS if name != "loadlens-hit"]
 CLOSEST = ["loadlens", "floor", "wrk", "ab"]
 REST = [work.name for work in WORKS if work not in [*chosen(MAIN), *FLOW]]
-PARTS = ("main", "flow", "limits", "truth", "slow", "grid", "cost", "page")
+PARTS = ("main", "flow", "limits", "laws", "truth", "slow", "grid", "cost", "page")
 ALL = [part for part in PARTS if part != "cost"]
 
 
@@ -97,7 +98,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="default 8, for truth 1, for limits 3; with --quick 1")
     parser.add_argument("--short", type=int, default=1, help="seconds of a short run (default 1)")
     parser.add_argument("--long", type=int, help="seconds of a long run (default 3, slow peers 2)")
-    parser.add_argument("--seconds", type=int, default=truth.SECONDS, help="of a run of truth (default 10)")
+    parser.add_argument("--seconds", type=int, help="of a run of truth (default 10) or laws (100)")
     parser.add_argument("--quick", action="store_true", help="one round of a few cases, to see that it works")
     parser.add_argument(
         "--busy", type=float, default=0.85, help="least share of its core for the busier side (default 0.85)"
@@ -152,6 +153,8 @@ def measure(part: str, options: argparse.Namespace) -> None:
         measure_truth(options, book, program)
     elif part == "limits":
         measure_limits(options, book, program)
+    elif part == "laws":
+        measure_laws(options, book, program)
     else:
         measure_cost(_suite(part, options), options, book, program)
     print(f"written to {book.path}")
@@ -188,10 +191,10 @@ def measure_truth(options: argparse.Namespace, book: results.Results, program: P
     )
     cases = [case for case in truth.CASES if case.work in works]
     peers = present(options.peers or DEFAULT_PEERS)
-    rounds = options.rounds or 1
-    told = {"cases": [case.work.name for case in cases], "rounds": rounds, "seconds": options.seconds}
+    rounds, seconds = options.rounds or 1, options.seconds or truth.SECONDS
+    told = {"cases": [case.work.name for case in cases], "rounds": rounds, "seconds": seconds}
     number = book.begin_set("truth", told, _versions(peers))
-    truth.measure_all(book, number, cases, peers, rounds, options.seconds, program)
+    truth.measure_all(book, number, cases, peers, rounds, seconds, program)
 
 
 def measure_limits(options: argparse.Namespace, book: results.Results, program: Path) -> None:
@@ -199,6 +202,13 @@ def measure_limits(options: argparse.Namespace, book: results.Results, program: 
     rounds = options.rounds or (1 if options.quick else 3)
     number = book.begin_set("limits", {"rounds": rounds}, _versions(present(["loadlens"])))
     limits.measure_all(book, number, rounds, program)
+
+
+def measure_laws(options: argparse.Namespace, book: results.Results, program: Path) -> None:
+    """Our quantiles beside the server's own."""
+    seconds = 2 if options.quick else options.seconds or laws.SECONDS
+    number = book.begin_set("laws", {"seconds": seconds}, _versions(present(["loadlens"])))
+    laws.measure_all(book, number, seconds, program)
 
 
 def _versions(peers: Iterable[Generator]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benches import truth
+from benches import laws, truth
 from benches.cost import Row
 from benches.estimates import Middle, middle
 from benches.results import Claim, Results
@@ -43,6 +43,7 @@ class LimitBar:
     at_most: float  # in the unit shown
     unit: str
     per: float  # units shown for one in the data
+    less: float = 0.0  # the value is judged by how far it is from this
 
 
 COST = [
@@ -61,8 +62,20 @@ LIMITS = [
     LimitBar("idle_connection_bytes", "user memory of an idle kept connection, of 10,000", 512.0, "B", 1.0),
     LimitBar("hit_resident_bytes", "the whole `hit` with 10,000 idle connections", 64 + 4.88, "MiB", 2**-20),
     LimitBar("open_rate_error", "departure from 10,000/s over 10 s", 0.1, "%", 100.0),
+    LimitBar("gaps_constant_cv", "coefficient of variation of the gaps at a constant 1,000/s", 0.05, "", 1.0),
+    LimitBar("gaps_poisson_cv", "the same of a Poisson process, less 1", 0.02, "", 1.0, less=1.0),
     LimitBar("open_late_p50_s", "lateness at 10,000/s, p50", 1.0, "µs", 1e6),
     LimitBar("open_late_p90_s", "lateness at 10,000/s, p90", 5.0, "µs", 1e6),
+    *(
+        LimitBar(
+            f"law_{law}_above", f"p50 to p99.9 above the server's own, {law}", 1.0, "× max(50 µs, 1 %)", 1.0
+        )
+        for law in laws.LAWS
+    ),
+    *(
+        LimitBar(f"law_{law}_below", f"p50 to p99.9 below the server's own, {law}", 0.1, "%", 100.0)
+        for law in laws.LAWS
+    ),
 ]
 
 
@@ -97,7 +110,7 @@ def _cost(rows: Sequence[Row]) -> Iterator[Verdict]:
 
 def _limits(results: Results) -> Iterator[Verdict]:
     for bar in LIMITS:
-        values = [abs(one.value) * bar.per for one in results.limits if one.name == bar.name]
+        values = [abs(one.value - bar.less) * bar.per for one in results.limits if one.name == bar.name]
         found = middle(values)
         limit = f"≤ {bar.at_most:.3g} {bar.unit}"
         if found is None:

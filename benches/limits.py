@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from benches.works import Work
 
 IDLE = 10_000  # connections
 OPEN_RATE, OPEN_SECONDS = 10_000.0, 10
+GAPS_RATE, GAPS_SECONDS = 1000.0, 20
 
 
 def measure_all(results: Results, set_number: int, rounds: int, program: Path, idle: int = IDLE) -> None:
@@ -40,6 +43,8 @@ def measure_all(results: Results, set_number: int, rounds: int, program: Path, i
             with origin(program, SERVER_CPU, "--log-rows", "200000") as server:
                 for name, value in open_loop(server, program, Path(folder)).items():
                     keep(name, value)
+                for arrivals in ("constant", "poisson"):
+                    keep(f"gaps_{arrivals}_cv", gaps_cv(arrivals, server, program, Path(folder)))
             results.write()
 
 
@@ -101,22 +106,38 @@ def _status_bytes(process: subprocess.Popen[bytes], name: str) -> int:
 
 def open_loop(server: Origin, program: Path, folder: Path) -> dict[str, float]:
     """How well a rate is kept: by the server's log, and by the engine's own lateness."""
-    work = Work("open", 100, rate=OPEN_RATE)
     scene = Scene(server.port, OPEN_SECONDS, folder, program)
+    result = _drive(plan(Work("open", 100, rate=OPEN_RATE), scene), scene, server)
+    gaps = received_gaps_ns(server.log())
+    rate = len(gaps) / (sum(gaps) / 1e9)
+    return {"open_rate_error": rate / OPEN_RATE - 1, **_lateness(result["streams"][0]["lag_s"])}
+
+
+def gaps_cv(arrivals: str, server: Origin, program: Path, folder: Path) -> float:
+    """Coefficient of variation of the gaps between requests as they came in: 0 is a clock, 1 Poisson."""
+    scene = Scene(server.port, GAPS_SECONDS, folder, program)
+    told = plan(Work("gaps", 100, rate=GAPS_RATE), scene)
+    told["streams"][0]["workload"]["arrivals"] = arrivals
+    _drive(told, scene, server)
+    gaps = received_gaps_ns(server.log())
+    return statistics.pstdev(gaps) / statistics.fmean(gaps)
+
+
+def _drive(told: dict[str, Any], scene: Scene, server: Origin) -> dict[str, Any]:
+    """Run the engine on a plan, with new books; its result."""
     server.new_books()
-    command = [sys.executable, "-S", str(DRIVE), scene.file("open.json", json.dumps(plan(work, scene)))]
+    command = [sys.executable, "-S", str(DRIVE), scene.file("open.json", json.dumps(told))]
     ended = run(command, GENERATOR_CPU, limit_s=60)
     if ended.fault is not None:
         raise RuntimeError(f"the open loop {ended.fault}")
-    lag = json.loads(ended.stdout)["streams"][0]["lag_s"]
-    return {"open_rate_error": _rate_error(server.log()), **_lateness(lag)}
+    result: dict[str, Any] = json.loads(ended.stdout)
+    return result
 
 
-def _rate_error(log: dict[str, Any]) -> float:
-    """Relative departure from the rate, from the first to the last request that the server received."""
+def received_gaps_ns(log: dict[str, Any]) -> list[int]:
+    """Times between one request that the server received and the next."""
     times: list[int] = sorted(row["received_ns"] for row in log["rows"])
-    rate = (len(times) - 1) / ((times[-1] - times[0]) / 1e9)
-    return rate / OPEN_RATE - 1
+    return [after - before for before, after in itertools.pairwise(times)]
 
 
 def _lateness(lag: dict[str, Any]) -> dict[str, float]:

@@ -1,0 +1,84 @@
+"""Whether every quantile is the server's own: service times of four laws, held against the server's log.
+
+The server draws a time for each request and writes down how long it took. Ours may be above it by the way
+there and back, and never below it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benches.generators.base import Scene
+from benches.generators.loadlens import DRIVE, plan
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, Origin, origin, run
+from benches.results import Limit, Results
+from benches.works import Work
+
+LAWS = {
+    "exponential": "/delay?law=exponential&mean_ms=2",
+    "lognormal": "/delay?law=lognormal&median_ms=2&sigma=0.8",
+    "pareto": "/delay?law=pareto&scale_ms=1&shape=2.5",
+    "bimodal": "/mix?ms=1:9,20:1",
+}
+SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+RATE, SECONDS = 10_000.0, 100  # a million requests
+PLACES = 2000
+ALLOWED_S, ALLOWED_SHARE = 50e-6, 0.01  # above the server's own time: whichever is more
+
+
+def measure_all(results: Results, set_number: int, seconds: int, program: Path) -> None:
+    """Drive each law once and add how far above and below the server's log our quantiles are, at worst."""
+    for name, target in LAWS.items():
+        rows = str(round(2 * RATE * seconds))
+        with (
+            tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder,
+            origin(program, SERVER_CPU, "--log-rows", rows, "--root", target) as server,
+        ):
+            ours, servers = _drive(server, Scene(server.port, seconds, Path(folder), program))
+        above, below = worst(ours, servers)
+        for what, value in (("above", above), ("below", below)):
+            results.limits.append(Limit(f"law_{name}_{what}", set_number, value))
+        results.write()
+        said = f"{above:.3g} of what is allowed above the server's quantiles, {below:.3g} of them below"
+        print(f"{name}: {len(servers)} requests, {said}", file=sys.stderr)
+
+
+def _drive(server: Origin, scene: Scene) -> tuple[list[tuple[float, int]], list[float]]:
+    """Our histogram of response times, and every time that the server wrote down, sorted; seconds."""
+    told = plan(Work("law", PLACES, rate=RATE), scene)
+    command = [sys.executable, "-S", str(DRIVE), scene.file("law.json", json.dumps(told))]
+    ended = run(command, GENERATOR_CPU, limit_s=3 * scene.seconds + 60)
+    if ended.fault is not None:
+        raise RuntimeError(f"the engine {ended.fault}")
+    stream = json.loads(ended.stdout)["streams"][0]
+    return stream["response_time_s"]["histogram"], _taken(server.log())
+
+
+def _taken(log: Mapping[str, Any]) -> list[float]:
+    return sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
+
+
+def worst(ours: Sequence[tuple[float, int]], servers: Sequence[float]) -> tuple[float, float]:
+    """Our quantiles above the server's, in units of what is allowed, and below them, as a share; at worst."""
+    above = below = 0.0
+    for share in SHARES:
+        mine, true = _of_histogram(ours, share), servers[math.ceil(share * len(servers)) - 1]
+        above = max(above, (mine - true) / max(ALLOWED_S, ALLOWED_SHARE * true))
+        below = max(below, (true - mine) / true)
+    return above, below
+
+
+def _of_histogram(bins: Sequence[tuple[float, int]], share: float) -> float:
+    wanted = share * sum(count for _, count in bins)
+    seen = 0
+    for upper, count in bins:
+        seen += count
+        if seen >= wanted:
+            return upper
+    raise ValueError("an empty histogram has no quantile")
