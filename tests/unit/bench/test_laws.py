@@ -17,7 +17,7 @@ def test_equal_quantiles_are_neither_above_nor_below() -> None:
 
 
 def test_the_allowance_is_the_larger_of_a_time_and_a_share() -> None:
-    # 10 ms more: of the 500 ms in the middle 1 % is 5 ms, so twice the allowance; of the 999 ms less than that.
+    # 10 ms more: 1 % of the 500 ms in the middle is 5 ms, so it is twice what is allowed; above there, less.
     above, below = worst(ours(0.010), SERVERS)
 
     assert above == pytest.approx(2.0)
