@@ -32,8 +32,12 @@ def test_a_leg_is_a_duration_and_a_level(text: object, expected: tuple[Leg, ...]
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
     [
-        (loads.stages, "30s", "'30s' is no duration:level"),
-        (loads.stages, "30s:", "'30s:' is no duration:level"),
+        (loads.stages, "30s", "'30s' has no level behind its time"),
+        (loads.stages, "30s:", "'30s:' has no level behind its time"),
+        (loads.stages, ":100", "':100' has no time before its level"),
+        (loads.stages, "100/s:30s", "'100/s:30s' has its level before its time"),
+        (loads.stages, "30s:many", "'many' is no level: a number of users, or a rate"),
+        (loads.stages, "30s:5,", "nothing between two commas of stages, or behind the last"),
         (loads.stages, "soon:3", "'soon' is not a duration"),
         (loads.stages, "3s:-1", "'-1' is not a rate"),
         (loads.stages, "3s:0/x", "'1/x' is not a rate"),
@@ -42,7 +46,13 @@ def test_a_leg_is_a_duration_and_a_level(text: object, expected: tuple[Leg, ...]
         (loads.bursts, "1s:1", "bursts have something between them"),
         (loads.pace, "0.5ms", "a pace is 1 ms or more, got '0.5ms'"),
         (loads.think, "uniform:3s,1s", "uniform think time from '3s' down to a shorter one"),
-        (loads.think, "uniform:3s", "not a think time: uniform has 1 bounds"),
+        (loads.think, "uniform:3s", "uniform think time without its longest"),
+        (loads.think, "uniform:", "uniform think time without its shortest"),
+        (loads.think, {"exponential": None}, "exponential think time without its mean"),
+        (loads.pace, "exponential:", "exponential pace without its mean"),
+        (loads.pace, "exponential", "exponential pace without its mean"),
+        (loads.think, "exponential:1s,2s", "exponential think time with 2 times: it has 1"),
+        (loads.think, "soon", "'soon' is no law of a think time: a time alone, uniform and exponential are"),
         (loads.replay, "", "a replay without a file"),
         (loads.replay, "a, speed=0", "a speed is a number above 0, got '0'"),
         (loads.replay, "a, from=last", "a replay starts at 0 or from=first, got 'last'"),
@@ -54,6 +64,33 @@ def test_what_cannot_be_read_is_named(parse, text: object, message: str) -> None
         parse(text)
 
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("exponental:1s", "did you mean exponential:1s?"),
+        ("Uniform:1s,2s", "did you mean uniform:1s,2s?"),
+        ("poisson:1s", "did you mean exponential:1s?"),  # a Poisson process has exponential gaps
+        ("unifrom:1s", "uniform:100ms,300ms"),
+        ("fixed:1s", "1s"),
+        ("gauss:1s", "150ms, uniform:100ms,300ms or exponential:150ms"),
+        ({"exp": "1s"}, "did you mean exponential:1s?"),
+        ({"gauss": ["1s", "2s"]}, "150ms, uniform:100ms,300ms or exponential:150ms"),
+    ],
+)
+def test_an_unknown_law_brings_the_nearest_one_written_out(text: object, hint: str) -> None:
+    with pytest.raises(UnitError) as caught:
+        loads.think(text)
+
+    assert caught.value.example == hint
+
+
+def test_a_stage_without_its_level_is_completed_with_its_own_time() -> None:
+    with pytest.raises(UnitError) as caught:
+        loads.stages("45s:")
+
+    assert caught.value.example == "45s:100 for 100 users, 45s:100/s for a rate, 45s:0 for none"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import re
 from typing import Any, Final
 
 from loadlens import units
+from loadlens.define import names
 from loadlens.model.profile import Leg, ReplayText
 from loadlens.model.workload import Think
 from loadlens.units import UnitError, shown
@@ -19,7 +20,17 @@ MOST_USERS: Final = 1_000_000
 SHORTEST_PACE_NS: Final = 1_000_000
 
 _PAUSE_EXAMPLE: Final = "150ms, uniform:100ms,300ms or exponential:150ms"
-_PAUSE: Final = re.compile(r"\s*(uniform|exponential)\s*[: ]\s*(.+)")
+_PAUSE: Final = re.compile(r"\s*([A-Za-z_-]+)\s*(?:[: ]\s*(.*))?")
+_BOUNDS: Final = {"uniform": ("shortest", "longest"), "exponential": ("mean",)}
+_FORMS: Final = {"uniform": "uniform:100ms,300ms", "exponential": "exponential:150ms"}
+# What people write for a law that has another name here.
+_ALSO_CALLED: Final = {
+    "exp": "exponential",
+    "expo": "exponential",
+    "poisson": "exponential",
+    "unif": "uniform",
+}
+_FIXED: Final = ("fixed", "constant", "const")
 _LEGS_EXAMPLE: Final = {
     "stages": "30s:100, 1m:100, 30s:0",
     "steps": "30s:100/s, 30s:200/s",
@@ -45,20 +56,8 @@ def pace(value: Any) -> Think:
 
 
 def _pause(value: Any, what: str) -> Think:
-    if isinstance(value, list):
-        raise UnitError(f"wanted one {what}, got a list", _PAUSE_EXAMPLE)
-    law, bounds = "fixed", [value]
-    if isinstance(value, dict):
-        law = next(iter(value), "")
-        given = value.get(law)
-        bounds = given if isinstance(given, list) else [given]
-        if len(value) != 1 or law not in ("uniform", "exponential") or isinstance(given, dict):
-            raise UnitError(f"not a {what}", _PAUSE_EXAMPLE)
-    elif isinstance(value, str) and (found := _PAUSE.fullmatch(value)):
-        law, bounds = found[1], found[2].split(",")
-    if len(bounds) != (2 if law == "uniform" else 1):
-        raise UnitError(f"not a {what}: {law} has {len(bounds)} bounds", _PAUSE_EXAMPLE)
-    if law == "fixed":
+    law, bounds = _law_and_bounds(value, what)
+    if law is None:
         return Think("fixed", ns=ns) if (ns := units.duration_ns(value)) else Think()
     if law == "exponential":
         return Think("exponential", mean_ns=units.duration_ns(bounds[0], at_least_ns=1))
@@ -66,6 +65,43 @@ def _pause(value: Any, what: str) -> Think:
     if low > high:
         raise UnitError(f"uniform {what} from {shown(bounds[0])} down to a shorter one", _PAUSE_EXAMPLE)
     return Think("uniform", low_ns=low, high_ns=high)
+
+
+def _law_and_bounds(value: Any, what: str) -> tuple[str | None, list[Any]]:
+    """The law of a pause and as many bounds as it has; no law where the value is a time by itself."""
+    if isinstance(value, list):
+        raise UnitError(f"wanted one {what}, got a list", _PAUSE_EXAMPLE)
+    if isinstance(value, dict):
+        if len(value) != 1 or isinstance(next(iter(value.values())), dict):
+            raise UnitError(f"not a {what}", _PAUSE_EXAMPLE)
+        law, given = next(iter(value.items()))
+        bounds = given if isinstance(given, list) else [given]
+    elif isinstance(value, str) and (found := _PAUSE.fullmatch(value)):
+        law, bounds = found[1], [part.strip() for part in (found[2] or "").split(",")]
+    else:
+        return None, [value]
+    if law not in _BOUNDS:
+        raise _unknown_law(str(law), bounds, what)
+    wanted = _BOUNDS[law]
+    for place, name in enumerate(wanted):
+        if place >= len(bounds) or bounds[place] in (None, ""):
+            raise UnitError(f"{law} {what} without its {name}", _FORMS[law])
+    if len(bounds) > len(wanted):
+        raise UnitError(f"{law} {what} with {len(bounds)} times: it has {len(wanted)}", _FORMS[law])
+    return law, bounds
+
+
+def _unknown_law(written: str, bounds: list[Any], what: str) -> UnitError:
+    """The fault of a law that is not known, with the nearest one written out."""
+    message = f"{shown(written)} is no law of a {what}: a time alone, uniform and exponential are"
+    times = ",".join(str(bound) for bound in bounds if bound not in (None, ""))
+    if written.lower() in _FIXED:
+        return UnitError(message, times or "150ms")
+    known = _ALSO_CALLED.get(written.lower()) or names.nearest(written, tuple(_BOUNDS))
+    if known is None:
+        return UnitError(message, _PAUSE_EXAMPLE)
+    fits = len(times.split(",")) == len(_BOUNDS[known]) and times
+    return UnitError(message, f"did you mean {known}:{times}?" if fits else _FORMS[known])
 
 
 # ---------------------------------------------------------------------------------------------------- legs
@@ -109,10 +145,20 @@ def _parts(value: Any, shape: str) -> list[str]:
 
 def _leg(text: str, shape: str) -> Leg:
     length, colon, level = (part.strip() for part in text.partition(":"))
+    if not text:
+        raise UnitError(f"nothing between two commas of {shape}, or behind the last", _LEGS_EXAMPLE[shape])
+    if not length:
+        raise UnitError(f"{shown(text)} has no time before its level", f"30s:{level or 100}")
     if not colon and shape == "bursts":
         level = "0"
-    elif not colon or not level:
-        raise UnitError(f"{shown(text)} is no duration:level", _LEGS_EXAMPLE[shape])
+    elif not level:
+        number = length if _is_duration(length) else "30s"
+        hint = f"{number}:100 for 100 users, {number}:100/s for a rate, {number}:0 for none"
+        raise UnitError(f"{shown(text)} has no level behind its time", hint)
+    elif not _is_duration(length) and _is_duration(level):
+        raise UnitError(f"{shown(text)} has its level before its time", f"{level}:{length}")
+    elif not level[0].isdigit() and not level.startswith((".", "-")):
+        raise UnitError(f"{shown(level)} is no level: a number of users, or a rate", f"{length}:100/s")
     ns = units.duration_ns(length)
     if "/" in level:
         number, _, unit = level.partition("/")
@@ -121,6 +167,15 @@ def _leg(text: str, shape: str) -> Leg:
         units.rate_per_s(f"1/{unit}")  # its unit is judged all the same
         return Leg(ns, 0.0, is_rate=True)
     return Leg(ns, 0.0 if level == "0" else float(units.rate_per_s(level)), is_rate=None)
+
+
+def _is_duration(text: str) -> bool:
+    """Whether it is a time with a unit; a bare number may be a level as well."""
+    try:
+        units.duration_ns(text)
+    except UnitError:
+        return False
+    return not re.fullmatch(r"[0-9.]+", text)
 
 
 # -------------------------------------------------------------------------------------------------- replay
