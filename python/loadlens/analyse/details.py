@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.analyse import logs
+from loadlens.analyse import logs, tables
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes
 from loadlens.analyse.metrics import inside
@@ -53,6 +53,9 @@ def detail(case: CaseMeasures, cores: float, *, is_open: bool) -> CaseDetail:
         charts=_charts(case, cores),
         log_tail=_log_tail(case),
         open=is_open,
+        phases=tables.phases(case),
+        checks=tables.checks(case),
+        reasons=tables.failures(case),
     )
 
 

@@ -79,6 +79,15 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.DROPPED: "dropped",
 }
 
+# The parts of a request, in their order.
+PHASES: Mapping[str, str] = {
+    "resolve": "name lookup",
+    "connect": "connect",
+    "tls": "TLS handshake",
+    "first_byte": "first byte",
+    "last_byte": "last byte",
+}
+
 METRICS: Mapping[str, str] = {
     "throughput": "requests/s",
     "response_time.mean": "mean response time",
@@ -206,6 +215,12 @@ def grade_counts(grades: Iterable[Grade], ruled_out: int, not_assessed: int) -> 
     parts += [f"ruled out {ruled_out}"] if ruled_out else []
     parts += [f"not assessed {not_assessed}"] if not_assessed else []
     return " · ".join(parts)
+
+
+def outcome(name: str) -> str:
+    """A class of errors in words; one without words keeps its name."""
+    known = Outcome.__members__.get(name.upper())
+    return name.replace("_", " ") if known is None else OUTCOMES[known]
 
 
 def metric(name: str) -> str:

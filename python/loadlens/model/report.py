@@ -163,6 +163,10 @@ class CaseDetail:
     charts: tuple[Chart, ...]
     log_tail: str = ""
     open: bool = False
+    phases: Table | None = None  # parts of the service time
+    checks: Table | None = None
+    reasons: Table | None = None  # why requests failed, and what to try
+    setup: Table | None = None  # variant and place of each service
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,18 @@ def table_view(table: Table) -> TableView:
     return TableView(heads, tuple(column.align for column in table.columns), rows, table.note)
 
 
+def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
+    """The tables of a case under the one of its trials, each with its heading."""
+    named = (
+        ("Set-up", detail.setup),
+        ("Failures by class", detail.failures),
+        ("Why requests failed", detail.reasons),
+        ("Checks", detail.checks),
+        ("Parts of a request", detail.phases),
+    )
+    return [(title, table) for title, table in named if table is not None]
+
+
 def trials_view(detail: CaseDetail) -> TableView:
     """Every trial of a case, invalid ones too: their values are struck out, with their reason."""
     scales = [

@@ -382,6 +382,57 @@ def published() -> PublishedSection:
     )
 
 
+def phases() -> Table:
+    """Parts of a request of two steps on new connections; p99 of the last one undecided."""
+    parts = (
+        "connect p50",
+        "connect p99",
+        "first byte p50",
+        "first byte p99",
+        "last byte p50",
+        "last byte p99",
+    )
+    ends = (Column("connections"), Column("successes"))
+    columns = (Column("step", align="left"), *(Column(part, "s") for part in parts), *ends)
+    unknown = Undecided("last_byte.p99", "s", "needs 21 s")
+    of_bytes = (seconds(0.21), seconds(0.33), seconds(0.0002), unknown)
+    rows = (
+        ("all", seconds(0.0001), seconds(0.0004), *of_bytes, 610, 610),
+        ("register", "not by step", "not by step", *of_bytes, "not by step", 305),
+    )
+    return Table(columns, rows, "of successes")
+
+
+def checks() -> Table:
+    """One check that some answers failed, one that nothing was judged by."""
+    columns = (
+        Column("check", align="left"),
+        Column("passed", "answers"),
+        Column("failed", "answers"),
+        Column("share failed", "share"),
+        Column("step", align="left"),
+        Column("first that failed", align="left"),
+    )
+    rows = (
+        ("status 200", 598, 12, count(0, "share"), "register", "block-1: 3.100 s, user 4: status 500"),
+        ("json ok", 0, 0, NotMeasured("check.failed", "no answer was judged"), "register", "none"),
+    )
+    return Table(columns, rows, "whole trials, warm-up included")
+
+
+def reasons() -> Table:
+    """Why requests failed."""
+    titles = ("outcome", "why", "of the samples", "first seen", "try")
+    row = (
+        "TLS failed",
+        "the certificate has expired",
+        "all",
+        "0.010 s, step register, user 1",
+        "another one",
+    )
+    return Table(tuple(Column(title, align="left") for title in titles), (row,))
+
+
 def detail(workers: int, users: int, *, opened: bool = False, charts: bool = False) -> CaseDetail:
     x, r = closed(users, workers)
     trials = tuple(
@@ -416,6 +467,9 @@ def detail(workers: int, users: int, *, opened: bool = False, charts: bool = Fal
         trials=trials,
         failures=failures if users == 20 else None,
         charts=(sample_charts.heat(24), sample_charts.resources()) if charts else (),
+        phases=phases(),
+        checks=checks() if users == 20 else None,
+        reasons=reasons() if users == 20 else None,
         log_tail="INFO  started\n\x1b[31mERROR\x1b[0m database is locked\n" if users == 20 else "",
         open=opened,
     )

@@ -6,7 +6,7 @@ from loadlens.model.workload import Open
 from loadlens.render.terminal.hit import headline, summary
 from loadlens.render.terminal.printing import as_ascii
 
-from .hit_result import nothing, plan, result
+from .hit_result import nothing, plan, result, times
 
 
 def text(*args: object, **kwargs: object) -> str:
@@ -96,12 +96,61 @@ def test_each_check_has_a_row_that_says_how_many_answers_it_is_about() -> None:
 
     shown = text(made, plan(), verbose=True)
 
-    assert "checks    status 200: 10 of 1,000 failed (first at 0.2 s, last 9.9 s)" in shown
-    assert "0.210 s, user 1: status 500" in shown
-    assert "all 990 passed, 10 not judged" in shown
-    assert "regex x: nothing to judge, 1,000 not judged" in shown
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "checks passed failed share" in rows
+    at = rows.index("status 200 990 10 1 %")  # 10 of 1,000
+    assert rows[at + 1 : at + 3] == ["0.210 s, user 1: status 500", "from 0.2 s to 9.9 s"]
+    assert "contains \ufffd[31mred line 990 0 0 % 10 not judged" in rows
+    assert "regex x 0 0 none 1,000 not judged" in rows
     assert "\x1b" not in shown
     assert "\nline" not in shown
+
+
+def test_the_first_answer_that_failed_is_shown_and_all_samples_with_v() -> None:
+    samples = [f"0.{number}00 s, user 1: number {number}" for number in range(1, 4)]
+    checks = [check("contains x", passed=1, failed=3, first_s=0.1, last_s=0.3, samples=samples)]
+    made = result(steps=[{"name": "request", "checks": checks}])
+
+    assert [number in text(made, plan()) for number in samples] == [True, False, False]
+    assert all(number in text(made, plan(), verbose=True) for number in samples)
+
+
+def failed_with(kind: str, *samples: str) -> str:
+    """The summary of a load in which ten requests failed in one class."""
+    block = {"count": 10, "first_s": 0.0, "last_s": 1.0, "samples": list(samples)}
+    made = result(requests={"failed": 10, "issued": 244_022, "due": 244_022}, errors={kind: block})
+    return text(made, plan())
+
+
+def test_why_tls_failed_is_said_with_one_thing_to_try() -> None:
+    expired = "0.010 s, step request, user 1: the certificate has expired"
+
+    shown = failed_with("tls", expired, expired)
+
+    assert shown.count("the certificate has expired") == 1
+    assert "try a new certificate on the server, or --insecure to measure all the same" in " ".join(
+        shown.split()
+    )
+    assert "user 1" not in shown
+    assert all(len(line) <= 80 for line in shown.splitlines() if "certificate" in line)
+
+
+def test_a_class_that_speaks_for_itself_has_no_second_line() -> None:
+    assert "was refused" not in failed_with(
+        "refused", "0.010 s, step request, user 1: the connection was refused"
+    )
+
+
+def test_parts_of_a_request_have_their_means_and_quantiles() -> None:
+    made = result(phases_s={"connect": times(100), "first_byte": times(), "resolve": 0.0123})
+
+    rows = [" ".join(line.split()) for line in text(made, plan()).splitlines()]
+
+    assert "parts of it mean p50 p99 of" in rows
+    assert "connect 4.10 ms 2.10 ms 39.0 ms 100 connections" in rows
+    assert "first byte 4.10 ms 2.10 ms 39.0 ms 243,912 requests" in rows
+    assert "name lookup 12.3 ms once, before the start" in rows
+    assert not [row for row in rows if row.startswith("TLS handshake")]
 
 
 def test_answers_that_were_only_late_are_in_the_headline() -> None:

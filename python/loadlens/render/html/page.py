@@ -108,6 +108,7 @@ def _environment() -> Environment:
         "anchor": sections.anchor,
         "shown": cells.shown,
         "table_view": cells.table_view,
+        "tables_of": cells.tables_of,
         "trials_view": cells.trials_view,
         "picture": pictures.picture,
         "has_rows": charts.has_rows,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from loadlens.looks import charts, numbers, words
 from loadlens.model.finding import Figure, Finding, Grade
 from loadlens.model.report import CaseDetail, Chart, Report
+from loadlens.render.cells import tables_of
 from loadlens.render.markdown.tables import (
     accounting,
     claims,
@@ -191,8 +192,8 @@ def _details(details: Iterable[CaseDetail]) -> Iterator[str]:
         summary = f"{detail.name}: {words.plural(len(detail.trials), 'trial')}"
         summary += f", {len(unused)} not used" if unused else ""
         body = [escaped(detail.plan), "", *trials(detail)]
-        if detail.failures:
-            body += ["Failures by class:", "", *with_table(detail.failures)]
+        for title, content in tables_of(detail):
+            body += [f"{title}:", "", *with_table(content)]
         if detail.log_tail:
             body += ["End of the log:", "", *block(detail.log_tail), ""]
         yield from folded(summary, body, is_open=detail.open)

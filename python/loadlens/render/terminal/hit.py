@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from loadlens import calibration
 from loadlens.calibration import Calibration
-from loadlens.looks import loads, numbers, words
+from loadlens.looks import loads, numbers, reasons, words
 from loadlens.looks.numbers import Scale
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import State
@@ -25,6 +26,7 @@ ALL_QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
 NAMES = {"p999": "p99.9"}
 PER_SECOND = numbers.scale("1/s")
 STRIP_WIDTH = 32
+WIDTH = 80
 SAMPLES = 5  # of each failing check; the JSON holds them all
 OWN_LIMITS = {
     "own_descriptors": "file descriptors",
@@ -32,13 +34,14 @@ OWN_LIMITS = {
     "own_memory": "memory",
 }
 # What an engine tells about the parts of a request, in their order; one that it does not tell is not shown.
-PHASES = {"connect": "connect", "tls": "TLS", "first_byte": "first byte", "last_byte": "last byte"}
+PHASES = ("connect", "tls", "first_byte", "last_byte")
 PHASES_IN_WORDS = {
     "connect": "connecting",
     "tls": "TLS handshake, after connecting",
     "first_byte": "first byte, from when the request could leave",
     "last_byte": "last byte, from the first",
 }
+REASONS = 3  # of each class of failures; -v shows the samples
 
 Block = Mapping[str, Any]
 
@@ -80,8 +83,7 @@ def summary(
     """Return the lines of the summary of a plan with one load; `calibrated`: what doctor found here."""
     stream = result["streams"][0]
     lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
-    reasons = [*_reasons(stream, result), *_changes(plan, result)]
-    lines += [f"  {reason}" for reason in reasons]
+    lines += [f"  {reason}" for reason in (*_reasons(stream, result), *_changes(plan, result))]
     if quiet:
         return lines
     lines += ["", _load_line(plan, result), ""]
@@ -158,20 +160,20 @@ def verdicts(stream: Block, result: Block) -> list[Verdict]:
 
 
 def _reasons(stream: Block, result: Block) -> list[str]:
-    reasons = [*result["generator"]["reasons"], *result["reasons"]]
+    found = [*result["generator"]["reasons"], *result["reasons"]]
     little = stream["little"]
     if little["verdict"] == "broken" and little["ratio"] is not None:
-        reasons.append(
+        found.append(
             f"throughput × time is {little['ratio']:.3g} of what was in flight: "
             "the load was not steady, or something was slow to be counted"
         )
     if not stream["law_holds"]:
-        reasons.append(stream["law"])
-    reasons += [
+        found.append(stream["law"])
+    found += [
         f"the generator ran out of {what}: {numbers.count(count)} requests never reached the service"
         for what, count in _own_limits(stream)
     ]
-    return reasons
+    return found
 
 
 def _own_limits(stream: Block) -> list[tuple[str, int]]:
@@ -241,15 +243,24 @@ def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
             shown = numbers.scale("s", [phases[key]["p99"]["value"], phases[key]["mean"]["value"]])
             yield from _quantile_rows(phases[key], shown, ("p50", "p99"))
     elif told:
-        yield f"  phases     {_phases(phases, told)}"
-
-
-def _phases(phases: Block, told: Sequence[str]) -> str:
-    """The parts of a request in one line: means, which add up."""
-    parts = [f"{PHASES[key]} {numbers.with_unit(phases[key]['mean']['value'], 's')}" for key in told]
+        yield from _phase_rows(phases, told)
     if phases.get("resolve") is not None:
-        parts.insert(0, f"name {numbers.with_unit(phases['resolve'], 's')} once")
-    return ", ".join(parts) + " (means)"
+        took = numbers.with_unit(phases["resolve"], "s")
+        yield _plain_row("name lookup", took, "once, before the start")
+
+
+def _phase_rows(phases: Block, told: Sequence[str]) -> Iterator[str]:
+    """The parts of a request: means, which add up, and quantiles, which do not."""
+    yield f"  {'parts of it':<13}{'mean':>13}{'p50':>13}{'p99':>13}    of"
+    for key in told:
+        cells = [_time_in_words(phases[key][name]) for name in ("mean", "p50", "p99")]
+        noun = "connection" if key in ("connect", "tls") else "request"
+        row = f"    {words.PHASES[key]:<13}{cells[0]:>11}{cells[1]:>13}{cells[2]:>13}"
+        yield f"{row}    {words.plural(phases[key]['count'], noun)}"
+
+
+def _time_in_words(quantity: Block) -> str:
+    return "undecided" if quantity["value"] is None else numbers.with_unit(quantity["value"], "s")
 
 
 def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
@@ -260,7 +271,9 @@ def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterato
         shown = numbers.show(figure(key, "s", quantity, times["count"]), scale)
         above = quantity.get("independent_above")
         origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
-        yield _row(f"  {NAMES.get(key, key)}", shown, shown.origin if shown.state != "measured" else origin)
+        if shown.state != "measured":
+            origin = shown.origin.replace(" independent requests above it", " above it")
+        yield _row(f"  {NAMES.get(key, key)}", shown, origin)
     if times["censored"]:
         unanswered = numbers.count(times["censored"])
         yield f"    {unanswered} unanswered in time count as longer than they had lasted"
@@ -283,6 +296,7 @@ def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
             f"{name.replace('_', ' ')} {numbers.count(block['count'])}"
             f" (first at {first:.1f} s, last {last:.1f} s)"
         )
+        rows += _reason_rows(name, block["samples"])
         if verbose:
             rows += [f"    {words.plain(sample)}" for sample in block["samples"]]
     if requests["unexpected_status"]:
@@ -296,25 +310,40 @@ def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
         yield f"  {'failed' if index == 0 else '':<10}{row}"
 
 
+def _reason_rows(name: str, samples: Sequence[str]) -> list[str]:
+    """Why requests of a class failed, where its name does not say it, and one thing to try for each."""
+    rows = []
+    for reason in reasons.reasons(name, samples)[:REASONS]:
+        rows += textwrap.wrap(
+            words.plain(reason.words), WIDTH - 14, initial_indent="  ", subsequent_indent="  "
+        )
+        if reason.for_hit:
+            rows += textwrap.wrap(
+                f"try {reason.for_hit}", WIDTH - 14, initial_indent="  ", subsequent_indent="      "
+            )
+    return rows
+
+
 def check_rows(stream: Block, *, verbose: bool) -> Iterator[str]:
-    """One row for each check of the load's steps: how many passed, or how many failed and when."""
+    """A table of the checks of the load's steps; under one that failed, the first answer that did."""
     checks = [(step, check) for step in stream["steps"] for check in step.get("checks", ())]
     is_one_step = len(stream["steps"]) == 1
     for index, (step, check) in enumerate(checks):
+        if index == 0:
+            yield f"  {'checks':<38}{'passed':>10}{'failed':>10}{'share':>9}"
         judged = check["passed"] + check["failed"]
-        name = words.cut(words.plain(check["name"]), 60)
-        if not is_one_step:
-            name = f"{words.cut(words.plain(step['name']), 30)}: {name}"
-        if check["failed"]:
-            said = f"{numbers.count(check['failed'])} of {numbers.count(judged)} failed"
-            said += f" (first at {check['first_s']:.1f} s, last {check['last_s']:.1f} s)"
-        else:
-            said = f"all {numbers.count(judged)} passed" if judged else "nothing to judge"
-        if check["not_judged"]:
-            said += f", {numbers.count(check['not_judged'])} not judged"
-        yield f"  {'checks' if index == 0 else '':<10}{name}: {said}"
-        if verbose:
-            yield from (f"{'':<16}{words.plain(sample)}" for sample in check["samples"][:SAMPLES])
+        name = words.plain(check["name"] if is_one_step else f"{step['name']}: {check['name']}")
+        share = f"{_percent(check['failed'] / judged)} %" if judged else "none"
+        row = f"    {words.cut(name, 34):<36}{numbers.count(check['passed']):>10}"
+        row += f"{numbers.count(check['failed']):>10}{share:>9}"
+        apart = f"  {numbers.count(check['not_judged'])} not judged" if check["not_judged"] else ""
+        yield row + apart
+        for sample in check["samples"][: SAMPLES if verbose else 1]:
+            yield from textwrap.wrap(
+                words.plain(sample), WIDTH - 1, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
+            )
+        if check["failed"] > 1:
+            yield f"{'':<6}from {check['first_s']:.1f} s to {check['last_s']:.1f} s"
 
 
 def _missed(stream: Block) -> str:

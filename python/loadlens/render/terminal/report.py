@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from loadlens.looks import numbers, words
-from loadlens.model.finding import Finding
-from loadlens.model.report import Report
+from loadlens.model.finding import Estimate, Finding
+from loadlens.model.report import CaseDetail, Cell, Report
 from loadlens.render.terminal.printing import print_lines
 
 WIDTH = 80
 LABEL = 11  # columns of "because", "not" ...
+NO_BREAK = "\u00a0"  # keeps a figure on one line while others are wrapped; printed as a blank
+MOST_ROWS = 8  # of a table; the report has them all
 
 
 def print_report(report: Report, *, files: Iterable[Path] = ()) -> None:
@@ -40,11 +42,98 @@ def report_lines(report: Report) -> Iterator[str]:
     if not roots:
         yield ""
         yield "No finding. " + words.grade_counts([], len(report.absent), len(report.not_assessed))
+    yield from _checks(report)
+    yield from _phases(report)
+    yield from _reasons(report)
     if report.limits:
         yield ""
         yield from _labelled("limits", [words.plain(limit) for limit in report.limits[:3]], indent="")
         if len(report.limits) > 3:
             yield f"{'':<{LABEL}}and {len(report.limits) - 3} more in the report"
+
+
+def _checks(report: Report) -> Iterator[str]:
+    """The checks that most answers failed, over all cases; one line where all passed."""
+    rows = [
+        (detail.name, dict(zip((c.title for c in detail.checks.columns), row, strict=True)))
+        for detail in report.details
+        if detail.checks is not None
+        for row in detail.checks.rows
+    ]
+    if not rows:
+        return
+    failed = [(case, row) for case, row in rows if row["failed"]]
+    yield ""
+    if not failed:
+        judged = sum(int(str(row["passed"])) for _, row in rows)
+        said = f"{words.plural(len(rows), 'check')} of all cases passed by every answer judged"
+        yield from _labelled("checks", [f"{said} ({numbers.count(judged)} verdicts)"], indent="")
+        return
+    failed.sort(key=lambda pair: -_share(pair[1]["share failed"]))
+    yield f"{'checks':<{LABEL}}{'passed':>9}{'failed':>9}{'share':>8}   what, where"
+    for case, row in failed[:MOST_ROWS]:
+        counts = "".join(f"{numbers.count(int(str(row[key]))):>9}" for key in ("passed", "failed"))
+        share = numbers.with_unit(_share(row["share failed"]), "share")
+        what = words.cut(words.plain(f"{row['check']} · {row['step']} · {case}"), WIDTH - LABEL - 29)
+        yield f"{'':<{LABEL}}{counts}{share:>8}   {what}"
+        yield from _cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(row['first that failed']))}")
+    if len(failed) > MOST_ROWS:
+        yield f"{'':<{LABEL}}and {len(failed) - MOST_ROWS} more in the report"
+
+
+def _share(cell: Cell) -> float:
+    return cell.point if isinstance(cell, Estimate) else 0.0
+
+
+def _phases(report: Report) -> Iterator[str]:
+    """p50 and p99 of each part of a request, by case; what was not made or is undecided has its word."""
+    shown = [detail for detail in report.details if detail.phases is not None]
+    if not shown:
+        return
+    yield ""
+    lines = [
+        f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {' · '.join(_parts(detail)) or 'undecided'}"
+        for detail in shown[:MOST_ROWS]
+    ]
+    if len(shown) > MOST_ROWS:
+        lines.append(f"{words.plural(len(shown) - MOST_ROWS, 'more case')} in the report")
+    yield from (line.replace(NO_BREAK, " ") for line in _labelled("p50 / p99", lines, indent=""))
+
+
+def _parts(detail: CaseDetail) -> list[str]:
+    return [
+        f"{part} {said}".replace(" ", NO_BREAK)
+        for part in words.PHASES.values()
+        if (said := _part(detail, part))
+    ]
+
+
+def _part(detail: CaseDetail, part: str) -> str:
+    """`0.31 / 4.20 ms` of all steps of a case; empty when it was not seen."""
+    if detail.phases is None or not detail.phases.rows:
+        return ""
+    cells = dict(zip((column.title for column in detail.phases.columns), detail.phases.rows[0], strict=True))
+    figures = [cells[title] for title in (part, f"{part} p50", f"{part} p99") if title in cells]
+    known = [figure.point for figure in figures if isinstance(figure, Estimate)]
+    if not known:
+        return ""
+    on = numbers.scale("s", known)
+    said = " / ".join(numbers.value(point, on) for point in known)
+    return f"{said} {on.name}" + ("" if len(known) == len(figures) else " (p99 undecided)")
+
+
+def _reasons(report: Report) -> Iterator[str]:
+    """Why requests failed where the class does not say it, each reason once, with what to try."""
+    found = dict.fromkeys(
+        (str(row[0]), str(row[1]), str(row[4]))
+        for detail in report.details
+        if detail.reasons is not None
+        for row in detail.reasons.rows
+    )
+    if found:
+        yield ""
+        said = [f"{outcome}: {why}" + (f"; try {advice}" if advice else "") for outcome, why, advice in found]
+        yield from _labelled("failed", [words.plain(text) for text in said[:3]], indent="")
 
 
 def finding_lines(finding: Finding, number: int) -> list[str]:

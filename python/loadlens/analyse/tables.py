@@ -1,0 +1,183 @@
+"""Tables of one case: the parts of a request, what the checks said, and why requests failed.
+
+The parts are of the measured part of each trial; checks and reasons are what the engine counted in whole
+trials, warm-up included, and the tables say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from loadlens.analyse.case import CaseMeasures, quantile_name
+from loadlens.analyse.source import Json
+from loadlens.analyse.trial import STEP_PHASES, TrialMeasures
+from loadlens.looks import reasons, words
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.report import Column, Table
+from loadlens.stats.counts import IntervalCounts
+
+LEVELS = (0.5, 0.99)
+NAME_LENGTH = 60
+OF_CONNECTIONS = ("connect", "tls")
+ALL_STEPS = "all"
+Row = tuple[str | int | float | Figure | None, ...]
+
+# --- parts of a request -----------------------------------------------------------------------------------
+
+
+def phases(case: CaseMeasures) -> Table | None:
+    """Columns for what connecting, TLS, first and last byte took, a row for all steps and one for each."""
+    if not case.loads:
+        return None
+    kinds = [kind for kind in OF_CONNECTIONS if any(load.phases[kind].observed for load in case.loads)]
+    if not kinds and not any(load.phases["first_byte"].observed for load in case.loads):
+        return None
+    looked_up = _looked_up(case)
+    columns = [
+        Column("step", align="left"),
+        *([Column(words.PHASES["resolve"], "s")] if looked_up is not None else []),
+        *(
+            Column(f"{words.PHASES[kind]} {quantile_name(p)}", "s")
+            for kind in (*kinds, *STEP_PHASES)
+            for p in LEVELS
+        ),
+        *([Column("connections")] if kinds else []),
+        Column("successes"),
+    ]
+    whole: Row = (
+        ALL_STEPS,
+        *([looked_up] if looked_up is not None else []),
+        *_quantiles(
+            case, [(kind, [load.phases[kind] for load in case.loads]) for kind in (*kinds, *STEP_PHASES)]
+        ),
+        *([sum(load.phases["connect"].observed for load in case.loads)] if kinds else []),
+        sum(load.phases["first_byte"].observed for load in case.loads),
+    )
+    apart = (looked_up is not None) + len(LEVELS) * len(kinds)
+    return Table(tuple(columns), (whole, *_by_step(case, apart, has_connections=bool(kinds))), _note(kinds))
+
+
+def _note(kinds: Sequence[str]) -> str:
+    """What the columns count from, and why those of connections may be missing."""
+    ends = "first byte from when the request could leave, last byte from the first; of successes"
+    if kinds:
+        return f"connect and TLS of each new connection of the measured part, {ends}"
+    return f"{ends}; no connection was made in the measured part"
+
+
+def _looked_up(case: CaseMeasures) -> Figure | None:
+    """Looking up the name, which each trial does once; an address needs none."""
+    took = [
+        float(seconds)
+        for load in case.loads
+        if (seconds := (load.engine.get("phases_s") or {}).get("resolve")) is not None
+    ]
+    if not took:
+        return None
+    middle = median(took)
+    return Estimate("resolve", "s", middle, middle, middle, len(took), len(took), "exact: once a trial")
+
+
+def _by_step(case: CaseMeasures, apart: int, *, has_connections: bool) -> Iterator[Row]:
+    """First and last bytes of each step, where there are several; `apart`: columns that know no steps."""
+    steps = case.loads[0].steps
+    for place, step in enumerate(steps if len(steps) > 1 else ()):
+        parts = [(kind, [load.steps[place].phases[kind] for load in case.loads]) for kind in STEP_PHASES]
+        successes = sum(part.observed for part in parts[0][1])
+        connections = ("not by step",) if has_connections else ()
+        yield (step.plan.name, *["not by step"] * apart, *_quantiles(case, parts), *connections, successes)
+
+
+def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalCounts]]]) -> Iterator[Figure]:
+    for kind, counts in parts:
+        seen = [part for part in counts if part.observed]
+        for p in LEVELS:
+            metric = f"{kind}.{quantile_name(p)}"
+            if seen:
+                yield case.quantile_figure(metric, seen, p)
+            else:
+                yield NotMeasured(metric, "nothing succeeded" if kind in STEP_PHASES else "none was made")
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+
+
+def checks(case: CaseMeasures) -> Table | None:
+    """How many answers passed and failed each check, and the first that failed; none without checks."""
+    trials = _shown(case)
+    found: dict[tuple[str, str], list[tuple[TrialMeasures, Json]]] = {}
+    for trial in trials:
+        for stream in (trial.source.engine or {}).get("streams", ()):
+            for step in stream.get("steps", ()):
+                of = step["name"] if stream.get("role") == "load" else f"probe {step['name']}"
+                for check in step.get("checks", ()):
+                    found.setdefault((of, check["name"]), []).append((trial, check))
+    if not found:
+        return None
+    several = len(trials) > 1
+    rows = [_check_row(step, name, said, several=several) for (step, name), said in found.items()]
+    columns = (
+        Column("step", align="left"),
+        Column("check", align="left"),
+        Column("passed", "answers"),
+        Column("failed", "answers"),
+        Column("share failed", "share"),
+        Column("not judged", "answers"),
+        Column("first that failed", align="left"),
+    )
+    return Table(
+        columns, tuple(rows), "whole trials, warm-up included; not judged: the status was not expected"
+    )
+
+
+def _check_row(step: str, name: str, said: Sequence[tuple[TrialMeasures, Json]], *, several: bool) -> Row:
+    passed, failed, apart = (
+        sum(int(check[key]) for _, check in said) for key in ("passed", "failed", "not_judged")
+    )
+    share: Figure = NotMeasured("check.failed", "no answer was judged")
+    if judged := passed + failed:
+        point = failed / judged
+        share = Estimate("check.failed", "share", point, point, point, len(said), judged, "exact count")
+    first = next(
+        (
+            f"{trial.source.name}: {check['samples'][0]}" if several else str(check["samples"][0])
+            for trial, check in said
+            if check["samples"]
+        ),
+        "none",
+    )
+    return (step, words.cut(name, NAME_LENGTH), passed, failed, share, apart, first)
+
+
+# --- why requests failed ----------------------------------------------------------------------------------
+
+
+def failures(case: CaseMeasures) -> Table | None:
+    """Why requests got no whole answer, as far as the class does not say it; none when nothing did."""
+    rows: list[Row] = []
+    by_class: dict[str, list[Json]] = {}
+    for trial in _shown(case):
+        for stream in (trial.source.engine or {}).get("streams", ()):
+            for kind, block in (stream.get("errors") or {}).items():
+                by_class.setdefault(kind, []).append(block)
+    for kind, blocks in by_class.items():
+        samples = [str(sample) for block in blocks for sample in block.get("samples", ())]
+        for reason in reasons.reasons(kind, samples):
+            like = sum(reasons.why(sample) == reason.seen for sample in samples)
+            share = "all" if like == len(samples) else f"{like} of {len(samples)}"
+            first = next(sample for sample in samples if reasons.why(sample) == reason.seen)
+            rows.append(
+                (words.outcome(kind), reason.words, share, first.partition(": ")[0], reason.for_study)
+            )
+    if not rows:
+        return None
+    columns = tuple(
+        Column(title, align="left") for title in ("outcome", "why", "of the samples", "first seen", "try")
+    )
+    return Table(columns, tuple(rows), "from the first 20 of each class and trial, warm-up included")
+
+
+def _shown(case: CaseMeasures) -> tuple[TrialMeasures, ...]:
+    """Trials that count; where none does, those that ran at all."""
+    return case.usable or tuple(trial for trial in case.trials if trial.source.engine is not None)

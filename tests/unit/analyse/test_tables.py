@@ -1,0 +1,119 @@
+"""Tables of a case: sums over its trials by hand, quantiles of phases that were planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loadlens import analyse
+from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.report import CaseDetail, Table
+from tests.unit.analyse import records, services
+
+UNTRUSTED = "the certificate's issuer is not trusted: give its CA (--cacert), or --insecure"
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the engine adds to each load's result in every trial; a test fills it."""
+    added: dict[str, Any] = {}
+    original = records.Trial._stream_result
+
+    def with_added(trial: records.Trial, index: int) -> dict[str, Any]:
+        made = original(trial, index)
+        if index == 0:
+            made |= {name: value for name, value in added.items() if name != "checks"}
+            made["steps"][0]["checks"] = added.get("checks", [])
+        return made
+
+    monkeypatch.setattr(records.Trial, "_stream_result", with_added)
+    return added
+
+
+def well(load: services.Load, _: int) -> services.Trace:
+    """A service with cores to spare."""
+    return services.fair_threads(load, cores=4, work_s=0.05)
+
+
+def detail(trials: int = 2) -> CaseDetail:
+    """One case of a service that answers well."""
+    (found,) = analyse.report(records.record(well, users=(5,), trials=trials)).details
+    return found
+
+
+def row(table: Table | None, first: str) -> dict[str, Any]:
+    """A row by its first cell, by the titles of its columns."""
+    assert table is not None
+    cells = next(cells for cells in table.rows if cells[0] == first)
+    return dict(zip((column.title for column in table.columns), cells, strict=True))
+
+
+def test_checks_are_summed_over_trials_and_the_first_failure_is_kept(engine: dict[str, Any]) -> None:
+    sample = "0.210 s, user 1: status 500"
+    counts = {"passed": 90, "failed": 10, "not_judged": 3, "samples": [sample, "later"]}
+    never = {"passed": 0, "failed": 0, "not_judged": 103, "samples": []}
+    engine["checks"] = [{"name": "contains x", **counts}, {"name": "size > 0", **never}]
+
+    table = detail(trials=2).checks
+
+    assert table is not None
+    assert [cells[1] for cells in table.rows] == ["contains x", "size > 0"]
+    _, _, passed, failed, share, apart, first = table.rows[0]
+    assert (passed, failed, apart) == (180, 20, 6)
+    assert isinstance(share, Estimate)
+    assert share.point == pytest.approx(0.1)  # 20 of 200 judged
+    assert first == f"block-1: {sample}"
+    assert isinstance(table.rows[1][4], NotMeasured)
+
+
+def test_a_case_without_checks_or_failures_has_no_such_tables(engine: dict[str, Any]) -> None:
+    found = detail()
+
+    assert (found.checks, found.reasons) == (None, None)
+
+
+def test_why_requests_failed_is_said_with_keys_of_a_study(engine: dict[str, Any]) -> None:
+    samples = [f"0.010 s, step order, user 1: {UNTRUSTED}", f"0.020 s, step order, user 2: {UNTRUSTED}"]
+    block = {"count": 7, "first_s": 0.0, "last_s": 1.0, "samples": samples}
+    engine["errors"] = {"tls": block, "refused": block | {"samples": ["0.010 s, step order, user 1: no"]}}
+
+    table = detail(trials=1).reasons
+
+    assert table is not None
+    ((outcome, why, share, first, advice),) = table.rows
+    assert (outcome, why) == ("TLS failed", "the certificate's issuer is not trusted")
+    assert (share, first) == ("all", "0.010 s, step order, user 1")
+    assert "tls: {ca: FILE}" in str(advice)
+    assert "--" not in str(advice)
+
+
+def test_parts_of_a_request_are_quantiles_of_what_was_recorded(
+    engine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine["phases_s"] = {"resolve": 0.004}
+    original = records.Trial.intervals
+
+    def with_first_bytes(trial: records.Trial) -> list[records.Histogram]:
+        found = original(trial)
+        added = [replace(h, kind="first_byte") for h in found if h.kind == "service"]
+        for h in added:  # a first byte after 2 ms, each
+            h.values, h.counts = np.array([2_000_000]), np.array([int(h.counts.sum())])
+        return found + added
+
+    monkeypatch.setattr(records.Trial, "intervals", with_first_bytes)
+
+    table = detail(trials=1).phases
+
+    whole = row(table, "all")
+    for title, seconds in (("name lookup", 0.004), ("first byte p50", 0.002)):
+        assert isinstance(whole[title], Estimate)
+        assert whole[title].point == pytest.approx(seconds, rel=0.01)
+    assert isinstance(whole["first byte p99"], Undecided)  # 250 requests bear no p99
+    assert whole["successes"] == 250
+    assert isinstance(whole["last byte p50"], NotMeasured)
+    assert not [title for title in whole if title.startswith("connect")]  # of none nothing is said
+    assert table is not None
+    assert "no connection was made in the measured part" in table.note
