@@ -10,6 +10,7 @@
   truth   what each generator says of a service whose times are known, about 8 min
   slow    the other peers beside wrk, about 25 min
   grid    POST, TLS and new connections at other connection counts, about 12 min
+  soak    half an hour of `hit` at 10,000/s: memory, descriptors, threads and rate; only when it is named
   cost    your own choice of --cases and --peers
   page    docs/benchmarks.md and its chart, from the newest data
 
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benches import cost, laws, limits, machine, results, truth
+from benches import cost, laws, limits, machine, results, soak, truth
 from benches.generators import GENERATORS, Generator
 from benches.measuring import find_origin
 from benches.works import FLOW, MAIN, QUICK, WORKS, chosen
@@ -33,8 +34,8 @@ from benches.works import FLOW, MAIN, QUICK, WORKS, chosen
 DEFAULT_PEERS = [name for name in GENERATORS if name != "loadlens-hit"]
 CLOSEST = ["loadlens", "floor", "wrk", "ab"]
 REST = [work.name for work in WORKS if work not in [*chosen(MAIN), *FLOW]]
-PARTS = ("main", "flow", "limits", "laws", "truth", "slow", "grid", "cost", "page")
-ALL = [part for part in PARTS if part != "cost"]
+PARTS = ("main", "flow", "limits", "laws", "truth", "slow", "grid", "soak", "cost", "page")
+ALL = [part for part in PARTS if part not in ("soak", "cost")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,10 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="default 8, for truth 1, for limits 3; with --quick 1")
     parser.add_argument("--short", type=int, default=1, help="seconds of a short run (default 1)")
     parser.add_argument("--long", type=int, help="seconds of a long run (default 3, slow peers 2)")
-    parser.add_argument("--seconds", type=int, help="of a run of truth (default 10) or laws (100)")
+    parser.add_argument(
+        "--seconds", type=int, help="of a run of truth (default 10), laws (100) or soak (1800)"
+    )
+    parser.add_argument("--rate", type=int, help="requests per second of soak (default 10,000)")
     parser.add_argument("--quick", action="store_true", help="one round of a few cases, to see that it works")
     parser.add_argument(
         "--busy", type=float, default=0.85, help="least share of its core for the busier side (default 0.85)"
@@ -153,6 +157,8 @@ def measure(part: str, options: argparse.Namespace) -> None:
         measure_truth(options, book, program)
     elif part == "limits":
         measure_limits(options, book, program)
+    elif part == "soak":
+        measure_soak(options, book, program)
     elif part == "laws":
         measure_laws(options, book, program)
     else:
@@ -209,6 +215,13 @@ def measure_laws(options: argparse.Namespace, book: results.Results, program: Pa
     seconds = 2 if options.quick else options.seconds or laws.SECONDS
     number = book.begin_set("laws", {"seconds": seconds}, _versions(present(["loadlens"])))
     laws.measure_all(book, number, seconds, program)
+
+
+def measure_soak(options: argparse.Namespace, book: results.Results, program: Path) -> None:
+    """A long run, looked at from outside."""
+    seconds, rate = options.seconds or soak.SECONDS, options.rate or soak.RATE
+    number = book.begin_set("soak", {"seconds": seconds, "rate": rate}, _versions(present(["loadlens"])))
+    soak.measure_all(book, number, seconds, rate, program)
 
 
 def _versions(peers: Iterable[Generator]) -> dict[str, str]:
