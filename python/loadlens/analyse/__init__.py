@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens import findings
-from loadlens.analyse import answer, books, charts, details, linking, matrix, objectives, published
+from loadlens.analyse import (
+    answer,
+    books,
+    charts,
+    comparisons,
+    details,
+    linking,
+    matrix,
+    objectives,
+    published,
+)
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, curve_of, gather
 from loadlens.analyse.gates import gates_of
@@ -56,7 +66,10 @@ def report(record: RunSource) -> Report:
     capacities = _capacities(known)
     section = published.section(known.cases, study, known.facts.cores)
     wanted = (study.get("report") or {}).get("charts") or ()
-    shown_charts = charts.chosen(charts.all_charts(known.groups, capacities, section), wanted)
+    shown_charts = (
+        *comparisons.comparisons(known.cases, study),
+        *charts.chosen(charts.all_charts(known.groups, capacities, section), wanted),
+    )
     software = environment.get("software") or {}
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -68,7 +81,7 @@ def report(record: RunSource) -> Report:
         findings=linking.linked(verdict.findings, known.groups, shown_charts),
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
-        matrices=matrix.matrices(known.cases, capacities, known.facts.cores),
+        matrices=matrix.matrices(known.cases, capacities, known.facts.cores, study),
         published=section,
         charts=shown_charts,
         details=_details(known),

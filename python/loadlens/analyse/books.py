@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loadlens.analyse import counted
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
 from loadlens.analyse.trial import TrialMeasures
@@ -36,7 +37,8 @@ def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...
     trials = [trial for case in cases for trial in case.trials if trial.source.engine]
     if not trials:
         return ()
-    return (*_client(trials), *_paths([t for t in trials if t.is_usable], study))
+    usable = [trial for trial in trials if trial.is_usable]
+    return (*_client(trials), *_paths(usable, study), *_counters(cases, study))
 
 
 def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
@@ -93,6 +95,62 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
             AccountingRow("service, other paths", None, None, None, others, None, explained, "unknown")
         )
     return found
+
+
+def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
+    """What counters of the services rose by, against what was sent to them."""
+    seen: dict[tuple[str, str], list[tuple[TrialMeasures, bool]]] = {}
+    for plan, case in zip(study.get("cases", ()), cases, strict=False):
+        for service, says in counted.services(plan).items():
+            if _is_reached(service, plan):
+                key = (service, str(says["requests"]))
+                shares_port = says.get("port") in (None, (plan.get("entry") or {}).get("port"))
+                seen.setdefault(key, []).extend((trial, shares_port) for trial in case.usable)
+    found = []
+    for (service, metric), trials in seen.items():
+        rises = [(t, shares, c.rise) for t, shares in trials if (c := counted.read(t, service, metric))]
+        if rises:
+            found.append(_counter_row(service, metric, rises))
+    return found
+
+
+def _is_reached(service: str, plan: Json) -> bool:
+    """Whether all that is sent comes to the service: it is the entry, or the entry hands on to it alone."""
+    entry = str((plan.get("entry") or {}).get("service") or "")
+    over = next((s.get("over") or () for s in plan.get("services", ()) if s["name"] == entry), ())
+    return service == entry or list(over) == [service]
+
+
+def _counter_row(
+    service: str, metric: str, rises: Sequence[tuple[TrialMeasures, bool, float]]
+) -> AccountingRow:
+    parts: list[Part] = []
+    scrapes = 0
+    for trial, shares_port, _ in rises:
+        for stream in trial.streams:
+            parts.append(_sent(stream.plan.is_probe, {"requests": stream.engine["requests"]}, stream.engine))
+        between = max(0, counted.scrapes(trial, service) - 1)
+        scrapes += between
+        if shares_port:  # some servers count their metrics' page, some do not
+            parts.append(Part("scrapes", 0, between))
+    sent = sum(part.high for part in parts if part.source != "scrapes")
+    observed = round(sum(rise for _, _, rise in rises))
+    found = reconcile(observed, tuple(parts))
+    own = (
+        ""
+        if any(shares for _, shares, _ in rises)
+        else f"; {scrapes:,} scrapes came in at a port of their own"
+    )
+    return AccountingRow(
+        source=f"{service}, {metric}",
+        sent=sent,
+        expected_low=found.expected_low,
+        expected_high=found.expected_high,
+        observed=observed,
+        difference=observed - sent,
+        explained_by=_explained(parts, found.unexplained, 0) + own,
+        state="ok" if found.unexplained == 0 else "bad",
+    )
 
 
 def _path_row(path: str, trials: Sequence[TrialMeasures], is_ready_path: bool) -> AccountingRow:

@@ -63,9 +63,18 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
     return tuple(sorted(found, key=lambda f: -f.count))
 
 
-def as_ab_counts(
-    source: TrialSource, stream: int, step: int | None, edges: Floats
-) -> tuple[np.ndarray, np.ndarray] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class AbCounts:
+    """What ApacheBench would have counted, by interval, and the lengths of bodies that decide it."""
+
+    failed: Floats
+    ended: Floats
+    first_bytes: int | None  # of the first answer's body; none: nothing was answered
+    least_bytes: int
+    most_bytes: int
+
+
+def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floats) -> AbCounts | None:
     """What ApacheBench would call failed: not answered whole, or with a body not as long as the first.
 
     Args:
@@ -97,7 +106,14 @@ def as_ab_counts(
     done_s = rows["done_ns"].to_numpy().astype(np.float64) / 1e9
     totals, _ = np.histogram(done_s, edges)
     hits, _ = np.histogram(done_s[is_failed], edges)
-    return hits.astype(np.float64), totals.astype(np.float64)
+    answered = lengths[is_answered]
+    return AbCounts(
+        hits.astype(np.float64),
+        totals.astype(np.float64),
+        int(first[0]) if first.size else None,
+        int(answered.min()) if answered.size else 0,
+        int(answered.max()) if answered.size else 0,
+    )
 
 
 def _has_failures(stream: dict[str, object]) -> bool:

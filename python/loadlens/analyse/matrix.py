@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loadlens.analyse import comparisons
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, load_factor
-from loadlens.analyse.source import factor_names
+from loadlens.analyse.metrics import figure_of, unit_of
+from loadlens.analyse.source import Json, factor_names
 from loadlens.analyse.watched import processes_of
 from loadlens.findings.curves import Capacity
 from loadlens.looks import numbers
@@ -19,14 +21,17 @@ FEW_FAILURES = 0.001
 
 
 def matrices(
-    cases: Sequence[CaseMeasures], capacities: Mapping[str, tuple[CurveCases, Capacity]], cores: int
+    cases: Sequence[CaseMeasures],
+    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    cores: int,
+    study: Json,
 ) -> tuple[Matrix, ...]:
     """One matrix an experiment, or one for each combination of the factors beyond two."""
     experiments = dict.fromkeys(case.experiment for case in cases)
     found: list[Matrix] = []
     for experiment in experiments:
         members = [case for case in cases if case.experiment == experiment]
-        found += _of_experiment(experiment, members, capacities, cores)
+        found += _of_experiment(experiment, members, capacities, cores, comparisons.wanted(study, experiment))
     return tuple(found)
 
 
@@ -35,6 +40,7 @@ def _of_experiment(
     cases: Sequence[CaseMeasures],
     capacities: Mapping[str, tuple[CurveCases, Capacity]],
     cores: int,
+    compared: Sequence[tuple[str, str | None]],
 ) -> list[Matrix]:
     row, column = _axes(cases)
     groups: dict[tuple[tuple[str, str], ...], list[CaseMeasures]] = {}
@@ -57,10 +63,10 @@ def _of_experiment(
                 rows=rows,
                 columns=columns,
                 cells={
-                    (case.levels.get(row, ""), case.levels.get(column, "")): cell(case, cores)
+                    (case.levels.get(row, ""), case.levels.get(column, "")): cell(case, cores, compared)
                     for case in members
                 },
-                metrics=_metrics(members),
+                metrics=_metrics(members, compared),
                 knee_after=_knees(members, row, columns, capacities),
             )
         )
@@ -84,7 +90,9 @@ def _levels(cases: Sequence[CaseMeasures], factor: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(case.levels.get(factor, "") for case in cases))
 
 
-def _metrics(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str, str], ...]:
+def _metrics(
+    cases: Sequence[CaseMeasures], compared: Sequence[tuple[str, str | None]]
+) -> tuple[tuple[str, str, str], ...]:
     """What a cell can show, the first first: key, label, unit."""
     load = next((case.reference for case in cases if case.reference is not None), None)
     names = [step.name for step in load.plan.steps][:MOST_CLASSES] if load is not None else []
@@ -103,15 +111,19 @@ def _metrics(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str, str], ...]:
         ]
     if any(trial.resources.services for case in cases for trial in case.usable):
         found.append(("cpu", "busiest process", "cores"))
+    shown = {"throughput", "response_time.mean", "response_time.p99", "failed.share"}
+    for metric, step in compared:
+        if step is not None or metric not in shown:
+            found.append((f"{metric}:{step or ''}", comparisons.what(metric, step), unit_of(metric)))
     return tuple(found)
 
 
-def cell(case: CaseMeasures, cores: int) -> MatrixCell:
+def cell(case: CaseMeasures, cores: int, compared: Sequence[tuple[str, str | None]] = ()) -> MatrixCell:
     """One case."""
     state, word = _state(case, cores)
     return MatrixCell(
         case=case.slug,
-        figures=figures(case),
+        figures=figures(case) | {f"{m}:{step or ''}": figure_of(case, m, step) for m, step in compared},
         state=state,
         word=word,
         judged=case.is_judged(cores),

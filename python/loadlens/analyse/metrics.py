@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loadlens.analyse import failures
+from loadlens.analyse import counted, failures, sizes
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.trial import StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts
 from loadlens.stats.interval import Insufficient, Interval
 
@@ -33,11 +34,15 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         return case.throughput if index is None else case.step_rate(index)
     if metric in ("failed.share", "unexpected.share"):
         return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
+    if kind == "body_bytes":
+        return _of_bodies(case, metric, index)
     if metric == "ab_failed.share":
         return _as_ab(case, metric, index)
     if kind in ("response_time", "service_time"):
         return _of_time(case, metric, index)
     if kind == "server_time":
+        if plan is None and (found := counted.mean_time(case, metric)) is not None:
+            return found
         if plan is None and len(load.plan.steps) == 1:
             plan = load.plan.steps[0]
         if plan is None:
@@ -46,6 +51,13 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     if kind in ("first_byte", "last_byte", "connect", "tls"):
         return _of_phase(case, metric, kind, statistic, index)
     return NotMeasured(metric, "not a metric that is estimated")
+
+
+def unit_of(metric: str) -> str:
+    """The base unit of a metric."""
+    if metric == "throughput":
+        return "1/s"
+    return "share" if metric.endswith(".share") else "bytes" if metric.startswith("body_bytes.") else "s"
 
 
 def has_step(case: CaseMeasures, step: str) -> bool:
@@ -141,8 +153,6 @@ def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index:
 
 def _mean_of(counts: IntervalCounts) -> Interval | Insufficient:
     """Mean from buckets: their middles, exact to a thousandth."""
-    from loadlens.stats import within
-
     middle = (counts.lower + counts.upper) / 2
     size = counts.intervals
     return within.mean(
@@ -165,18 +175,41 @@ def _bad(steps: Sequence[StepMeasures], index: int | None, kind: str) -> tuple[n
     return hits, sum(others, np.zeros(chosen[0].ok.size))
 
 
+def as_ab(case: CaseMeasures, index: int | None) -> list[failures.AbCounts] | None:
+    """What ApacheBench would have counted in each usable trial; none when a sample log was thinned."""
+    parts = [
+        failures.as_ab_counts(trial.source, trial.load.plan.index, index, trial.load.grid.edges_s)
+        for trial in case.usable
+        if trial.load is not None
+    ]
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else None
+
+
 def _as_ab(case: CaseMeasures, metric: str, index: int | None) -> Figure:
-    parts = []
+    parts = as_ab(case, index)
+    if parts is None:
+        return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
+    return case.share_figure(metric, [(part.failed, part.ended) for part in parts])
+
+
+def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:
+    """Decoded bodies of the answers that ended in the measured part, as the sample log has them."""
+    found: list[Interval | Insufficient] = []
+    samples = []
     for trial in case.usable:
         if trial.load is None:
             continue
         grid = trial.load.grid
-        edges = np.append(grid.starts_s, grid.starts_s[-1:] + grid.lengths_s[-1:])
-        part = failures.as_ab_counts(trial.source, trial.load.plan.index, index, edges)
-        if part is None:
-            return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
-        parts.append(part)
-    return case.share_figure(metric, parts)
+        part = sizes.read(trial.source, trial.load.plan.index, index, grid.edges_s)
+        samples.append(int(part.counts.sum()))
+        if metric.endswith(".mean"):
+            found.append(within.mean(part.sums, part.counts, squares=part.squares))
+        elif part.largest is None:
+            found.append(Insufficient("nothing was answered"))
+        else:
+            found.append(_bare(float(part.largest), samples[-1], "largest of a trial"))
+    return case.figure(metric, "bytes", found, samples)
 
 
 def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figure:

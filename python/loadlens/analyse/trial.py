@@ -49,6 +49,11 @@ class Grid:
         """Length of the measured part."""
         return float(self.lengths_s.sum())
 
+    @property
+    def edges_s(self) -> Floats:
+        """Where the intervals begin, and where the last one ends."""
+        return np.append(self.starts_s, self.starts_s[-1:] + self.lengths_s[-1:])
+
     def place(self, start_s: float) -> int | None:
         """Number of the interval that a recorded one belongs to; none outside the measured part."""
         return self.places.get(round(start_s, 6))

@@ -25,6 +25,7 @@ from loadlens.define.values import (
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
     ClaimPart,
+    ComparePart,
     Definition,
     ObjectivePart,
     OrderPart,
@@ -33,6 +34,7 @@ from loadlens.model.definition import (
     ReportPart,
 )
 from loadlens.model.report import ChartKind
+from loadlens.model.study import COMPARED
 
 CLAIM_KINDS: Final = ("ratio", "rises", "order", "same")
 
@@ -144,6 +146,22 @@ ORDER: Final = Block(
     "The order of the trials.",
 )
 
+COMPARE: Final = Block(
+    "comparison",
+    ComparePart,
+    {
+        "metric": Key(
+            fixed_choice(*COMPARED),
+            "what is put side by side: a metric of claims, or `response_time` for its quantiles",
+            required=True,
+        ),
+        "in": Key(FIXED_LINE, "experiment", "the only one", field="experiment"),
+        "step": Key(FIXED_LINE, "of one step", "of all"),
+    },
+    "One figure of every case of an experiment, side by side, published ones beside them; a figure that the "
+    "cases' table does not have is added to it.",
+)
+
 REPORT: Final = Block(
     "report",
     ReportPart,
@@ -151,12 +169,15 @@ REPORT: Final = Block(
         "charts": Key(
             Many(fixed_choice(*get_args(ChartKind))), "charts to show, in this order", "all that apply"
         ),
+        "compare": Key(
+            Many(COMPARE), "figures of an experiment's cases side by side, one chart each", "none"
+        ),
     },
     "What the report shows besides what it always shows.",
     refused={
         "window": "charts",
         "promql": "charts",
-        "failed_as": "charts; claims and published figures know ab_failed.share",
+        "failed_as": "compare: [{metric: ab_failed.share}]",
     },
 )
 

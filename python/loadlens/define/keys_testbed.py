@@ -143,6 +143,15 @@ SCRAPE: Final = Block(
         "get": Key(PATH, "path of the metrics", "/metrics"),
         "port": Key(LINE, "the named port", "the first"),
         "every": Key(DURATION_ABOVE_0, "time between two scrapes", "1s"),
+        "requests": Key(
+            LINE,
+            "the counter of its answers, summed over labels: it is held against the client's books",
+            "none",
+        ),
+        "time": Key(
+            LINE, "the counter of the time that they took: `server_time.mean` of all requests", "none"
+        ),
+        "time_in": Key(choices("s", "ms"), "the unit of that time", "s"),
     },
     "Metrics of the service in the Prometheus text format.",
 )

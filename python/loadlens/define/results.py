@@ -40,6 +40,9 @@ def check(definition: Definition, tree: Tree, faults: Faults) -> Definition:
     for claim in definition.claims:
         _check_step(claim.step, steps, claim.place, faults)
         _check_claim(claim, definition, experiments, faults)
+    for compared in definition.report.compare if definition.report is not None else ():
+        _check_step(compared.step, steps, compared.place, faults)
+        _check_experiment(compared.experiment, experiments, compared.place, "a comparison", faults)
     bounded = tuple(_with_bounds(objective, faults) for objective in definition.objectives)
     return _with_published(replace(definition, objectives=bounded), tree, faults)
 
@@ -65,6 +68,8 @@ def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
     """The objective with its bounds in the unit of its metric: seconds, per second, or a fraction."""
     if objective.metric == "throughput":
         read = units.rate_per_s
+    elif objective.metric.startswith("body_bytes."):
+        read = units.size_bytes
     elif objective.metric.endswith(".share"):
         read = units.share
     else:
@@ -82,18 +87,24 @@ def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
 # ---------------------------------------------------------------------------------------------------- claims
 
 
+def _check_experiment(
+    given: str | None, known: tuple[str, ...], place: Place, what: str, faults: Faults
+) -> str | None:
+    """The experiment that is spoken of; none, with a fault, when it is not clear which."""
+    name = given or (known[0] if len(known) == 1 else None)
+    if name is None:
+        faults.add(f"{what} names its experiment when there are several", place, f"in: {known[0]}")
+    elif name not in known:
+        faults.add(f"{shown(name)} is no experiment", place, did_you_mean(name, known))
+        return None
+    return name
+
+
 def _check_claim(
     claim: ClaimPart, definition: Definition, experiments: tuple[str, ...], faults: Faults
 ) -> None:
-    name = claim.experiment or (experiments[0] if len(experiments) == 1 else None)
+    name = _check_experiment(claim.experiment, experiments, claim.place, "a claim", faults)
     if name is None:
-        faults.add(
-            "a claim names its experiment when there are several", claim.place, f"in: {experiments[0]}"
-        )
-        return
-    if name not in experiments:
-        hint = did_you_mean(name, experiments)
-        faults.add(f"{shown(name)} is no experiment", claim.place, hint)
         return
     experiment = definition.experiments.get(name)
     if experiment is None:

@@ -7,6 +7,7 @@ cases with equal content are the same experiment.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from loadlens.design import profile
 from loadlens.design.cases import TRIALS, cases_of
@@ -16,7 +17,7 @@ from loadlens.design.profile import parse_override
 from loadlens.design.trials import order
 from loadlens.design.variants import HasProgram, with_variants
 from loadlens.design.workload import ReadDueTimes
-from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart
+from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart, ReportPart
 from loadlens.model.study import Claim, Objective, Published, Study
 from loadlens.model.topology import Scalar
 
@@ -82,9 +83,18 @@ def plan(
         objectives=tuple(Objective(o.metric, o.step, o.below, o.above) for o in definition.objectives),
         quick=quick,
         quick_differences=differences,
-        report={} if report is None else {"charts": list(report.charts)},
+        report={} if report is None else _report(report, definition),
         notes=(*definition.notes, *set_by_hand),
     )
+
+
+def _report(part: ReportPart, definition: Definition) -> dict[str, Any]:
+    """What the report shows besides what it always shows."""
+    only = next(iter(definition.experiments))
+    compared = [
+        {"metric": one.metric, "experiment": one.experiment or only, "step": one.step} for one in part.compare
+    ]
+    return {"charts": list(part.charts), "compare": compared}
 
 
 def _published(definition: Definition) -> Published | None:

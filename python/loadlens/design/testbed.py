@@ -207,6 +207,9 @@ def _scrape(part: ServicePart, fill: Filler) -> Scrape | None:
         path=fill.value(scrape.get, "/metrics"),
         port=fill.optional(scrape.port),
         every_s=fill.value(scrape.every, 1_000_000_000) / _NS_PER_S,
+        requests=fill.optional(scrape.requests),
+        time=fill.optional(scrape.time),
+        time_in=fill.value(scrape.time_in, "s"),
     )
 
 

@@ -101,6 +101,8 @@ METRICS: Mapping[str, str] = {
     "service_time.mean": "mean service time",
     "failed.share": "share failed",
     "ab_failed.share": "share failed as ab counts",
+    "body_bytes.mean": "mean size of the body",
+    "body_bytes.max": "largest body",
 }
 
 

@@ -145,6 +145,9 @@ class ScrapePart:
     get: Later[str] | None = None
     port: Later[str] | None = None
     every: Later[int] | None = None  # ns
+    requests: Later[str] | None = None
+    time: Later[str] | None = None
+    time_in: Later[Literal["s", "ms"]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,9 +413,18 @@ class OrderPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparePart:
+    place: Place
+    metric: str = ""
+    experiment: str | None = None
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPart:
     place: Place
     charts: tuple[str, ...] = ()
+    compare: tuple[ComparePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ ChartKind = Literal[
     "published",  # C6
     "bystander",  # C7
     "demand",  # C8
+    "comparison",  # C9
 ]
 Cell = str | int | float | None | Figure
 

@@ -23,7 +23,11 @@ METRICS: Final = (
     "failed.share",  # of the ended requests, those without a whole answer
     "unexpected.share",  # of the answered requests, those with an unexpected status
     "ab_failed.share",  # of the ended requests, those that ApacheBench would call failed
+    "body_bytes.mean",  # of the answers, decoded
+    "body_bytes.max",
 )
+# What a report can put side by side: a metric, or the quantiles of one of these times.
+COMPARED: Final = (*TIMES[:2], *METRICS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,9 @@ class Scrape:
     path: str = "/metrics"
     port: str | None = None
     every_s: float = 1.0
+    requests: str | None = None  # the counter of its answers, over all labels
+    time: str | None = None  # the counter of the time that they took
+    time_in: Literal["s", "ms"] = "s"
 
 
 @dataclass(frozen=True, slots=True)

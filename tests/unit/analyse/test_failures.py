@@ -46,15 +46,16 @@ def test_other_lengths_and_unanswered_requests_are_failed_and_bad_statuses_are_n
     counted = as_ab_counts(made, stream=0, step=None, edges=EDGES)
 
     assert counted is not None
-    assert counted[0].tolist() == [1.0, 2.0]
-    assert counted[1].tolist() == [3.0, 3.0]
+    assert counted.failed.tolist() == [1.0, 2.0]
+    assert counted.ended.tolist() == [3.0, 3.0]
+    assert (counted.first_bytes, counted.least_bytes, counted.most_bytes) == (612, 612, 700)
 
 
 def test_where_nothing_was_answered_all_are_failed() -> None:
     counted = as_ab_counts(source([(1.5, 0, Outcome.REFUSED)]), stream=0, step=0, edges=EDGES)
 
     assert counted is not None
-    assert (counted[0].tolist(), counted[1].tolist()) == ([1.0, 0.0], [1.0, 0.0])
+    assert (counted.failed.tolist(), counted.ended.tolist()) == ([1.0, 0.0], [1.0, 0.0])
 
 
 def test_a_thinned_log_or_another_stream_says_nothing() -> None:
@@ -63,4 +64,5 @@ def test_a_thinned_log_or_another_stream_says_nothing() -> None:
 
     assert thinned is None
     assert other is not None
-    assert other[1].sum() == 0
+    assert other.ended.sum() == 0
+    assert other.first_bytes is None

@@ -43,6 +43,7 @@ _DRAWN_BY: Mapping[ChartKind, _Draw] = {
     "published": compare.published,
     "bystander": curves.bystander,
     "demand": compare.demand,
+    "comparison": compare.comparison,
 }
 
 
@@ -79,7 +80,7 @@ def spec(
     return full
 
 
-_LEFT: Mapping[ChartKind, str] = {"published": "case", "demand": "case"}
+_LEFT: Mapping[ChartKind, str] = {"published": "case", "demand": "case", "comparison": "case"}
 _RIGHT: Mapping[ChartKind, str] = {
     "load_curve": "series",
     "quantiles": "label",

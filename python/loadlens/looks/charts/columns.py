@@ -105,6 +105,10 @@ KINDS: Mapping[ChartKind, Kind] = {
         },
         _COMMON,
     ),
+    "comparison": Kind(  # C9: one figure a case, in a base unit; published None: not published
+        {"rows": Columns(("case", "value", "low", "high", "published"))},
+        _COMMON | {"unit"},
+    ),
     "demand": Kind(  # C8: mean ms a request by part; parts as in tokens.DEMAND_PARTS
         {
             "parts": Columns(("case", "part", "ms")),

@@ -1,4 +1,4 @@
-"""Side by side: published against measured (C6) and where a request's time goes (C8)."""
+"""Side by side: published against measured (C6), where a request's time goes (C8), one figure a case (C9)."""
 
 from __future__ import annotations
 
@@ -136,6 +136,46 @@ def demand(
     return Drawing({"width": width, "height": 44 * len(names), "layer": layers})
 
 
+def comparison(
+    datasets: Mapping[str, Sequence[Row]],
+    options: Mapping[str, Any],
+    entities: Mapping[str, int] | None,
+    width: int,
+) -> Drawing:
+    """C9: one figure of every case, a bar from zero with its interval; diamond: published."""
+    rows = parts.rows_of(datasets, "rows")
+    on = numbers.scale(str(options.get("unit", "")), [row["value"] for row in rows])
+    columns = ("value", "low", "high", "published")
+    for row in rows:
+        row |= {c: None if row[c] is None else float(row[c]) / on.factor for c in columns}
+    names = _short_names(rows, width)
+    ended = _ended(
+        [{**row, "ms": row["value"], "lo": row["low"], "hi": row["high"]} for row in rows], on.name
+    )
+    width = parts.plot_width(width, names)
+    for row in ended:  # its words stand beyond the published figure too
+        row["_end"] = max(row["_high"], row["published"] or 0.0)
+    told = [row for row in rows if row["published"] is not None]
+    axis = _bar_axis([row["_end"] for row in ended], ended, width)
+    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
+    named: Spec = {**by_case, "axis": {"title": None, "grid": False, "labelLimit": NAMES_PX}}
+    label = str(options.get("x_label", ""))
+    title = label if label.endswith(on.name) else f"{label}, {on.name}"
+    x = parts.channel("value", axis, title, title_px=width + 60)
+    low = parts.field("_low", scale=axis.scale)
+    spot = parts.field("published", scale=axis.scale)
+    rule: Spec = {"type": "rule", "style": "model", "strokeDash": [1, 0]}
+    beyond = parts.field("_end", scale=axis.scale)
+    words_: Spec = {"type": "text", "style": "note", "dx": 8}
+    layers = [
+        parts.layer(rows, {"type": "bar", "height": 16}, y=named, x=x),
+        parts.layer(ended, rule, y=by_case, x=low, x2={"field": "_high"}),
+        parts.layer(told, {"type": "point", "style": "published"}, y=by_case, x=spot),
+        parts.layer(ended, words_, y=by_case, x=beyond, text=parts.field("label", "nominal")),
+    ]
+    return Drawing({"width": width, "height": 32 * len(names), "layer": layers})
+
+
 def _ended(totals: Sequence[Row], unit: str) -> list[dict[str, Any]]:
     """Totals with their interval's ends and the words that stand at the end of the bar."""
     on = numbers.Scale(unit, 1.0)
@@ -157,6 +197,11 @@ def _demand_axis(stacked: Sequence[Row], ended: Sequence[Row], width: int) -> Ax
     sums: dict[str, float] = {}
     for row in stacked:
         sums[row["case"]] = sums.get(row["case"], 0.0) + row["ms"]
+    return _bar_axis([*sums.values(), *(row["_high"] for row in ended)], ended, width)
+
+
+def _bar_axis(values: Sequence[float], ended: Sequence[Row], width: int) -> Axis:
+    """From zero, with room for the words beside the longest bar."""
     longest = max((len(row["label"]) for row in ended), default=0) * parts.CHARACTER_PX * parts.LABEL_SLACK
     headroom = 1 / max(0.3, 1 - (longest + 12) / width)
-    return parts.linear_axis([*sums.values(), *(row["_high"] for row in ended)], width, headroom=headroom)
+    return parts.linear_axis(values, width, headroom=headroom)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.model.report import Cell, Chart, Column, Table
 
@@ -178,6 +179,20 @@ def _demand(chart: Chart) -> Table:
     )
 
 
+def _comparison(chart: Chart) -> Table:
+    trials, unit = _trials(chart), str(chart.options.get("unit", ""))
+    rows = _rows(chart, "rows")
+    has_published = bool(_named(rows, "published"))
+    heads = (Column("case", align="left"), Column(str(chart.options.get("x_label", "measured")), unit))
+    made: list[tuple[Cell, ...]] = []
+    for row in rows:
+        cells: tuple[Cell, ...] = (str(row["case"]), _figure(row, "value", "low", "high", unit, 1.0, trials))
+        told = row["published"]
+        shown: Cell = "not published" if told is None else numbers.with_unit(float(told), unit)
+        made.append((*cells, shown) if has_published else cells)
+    return Table((*heads, Column("published")) if has_published else heads, tuple(made))
+
+
 _MADE_BY = {
     "load_curve": _load_curve,
     "quantiles": _quantiles,
@@ -187,4 +202,5 @@ _MADE_BY = {
     "published": _published,
     "bystander": _bystander,
     "demand": _demand,
+    "comparison": _comparison,
 }

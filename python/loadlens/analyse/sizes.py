@@ -1,0 +1,48 @@
+"""How long the bodies of answers were, from the sample log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadlens.analyse.failures import ANSWERED
+from loadlens.analyse.source import TrialSource
+from loadlens.stats.interval import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """Bytes of decoded bodies by interval; a thinned log is weighed by what each row stands for."""
+
+    sums: Floats
+    squares: Floats
+    counts: Floats
+    largest: int | None  # none: nothing was answered
+
+
+def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> Sizes:
+    """Gather the answers that ended between the first and the last edge.
+
+    Args:
+        stream: Index of the stream in the plan.
+        step: Of one step, or of all.
+        edges: Of the intervals, seconds since t0; shape (intervals + 1,).
+    """
+    import polars as pl
+
+    rows = source.samples().filter(
+        (pl.col("stream") == stream)
+        & pl.col("outcome").is_in([int(outcome) for outcome in ANSWERED])
+        & (pl.col("done_ns") >= int(edges[0] * 1e9))
+        & (pl.col("done_ns") <= int(edges[-1] * 1e9))
+    )
+    if step is not None:
+        rows = rows.filter(pl.col("step") == step)
+    done_s = rows["done_ns"].to_numpy().astype(np.float64) / 1e9
+    bodies = rows["body_bytes"].to_numpy().astype(np.float64)
+    weights = np.left_shift(1, rows["thinned"].to_numpy().astype(np.int64)).astype(np.float64)
+    sums, squares, counts = (
+        np.histogram(done_s, edges, weights=weights * bodies**power)[0] for power in (1, 2, 0)
+    )
+    return Sizes(sums, squares, counts, int(bodies.max()) if bodies.size else None)

@@ -1,0 +1,76 @@
+"""What services count of themselves, from scrapes written by hand; expected values are sums by hand."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from loadlens.analyse import counted, sizes
+from loadlens.model.trial import Outcome
+
+SCHEMA = ["time_ns", "source", "metric", "labels", "unit", "value"]
+
+
+def trial(rows: list[tuple[float, str, str, float | None]], service: str = "api") -> Any:
+    """Scrapes: second, metric, status label, value."""
+    made = [
+        (int(at * 1e9), "scrape", metric, json.dumps({"service": service, "status": status}), "", value)
+        for at, metric, status, value in rows
+    ]
+    frame = pl.DataFrame(made, schema=SCHEMA, orient="row")
+    return SimpleNamespace(source=SimpleNamespace(readings=lambda: frame))
+
+
+def test_a_counter_is_summed_over_labels_and_one_that_comes_later_began_at_nothing() -> None:
+    made = trial(
+        [
+            (-1.0, "n", "200", 5.0),  # before the load
+            (1.0, "n", "200", 105.0),
+            (1.0, "n", "404", 3.0),  # the first of its kind
+            (2.0, "n", "200", 205.0),
+            (2.0, "n", "404", 4.0),
+            (2.0, "m", "200", 9999.0),
+        ]
+    )
+
+    found = counted.read(made, "api", "n")
+
+    assert found is not None
+    assert found.seconds.tolist() == [-1.0, 1.0, 2.0]
+    assert found.values.tolist() == [5.0, 108.0, 209.0]
+    assert found.rise == 204.0
+
+
+def test_another_service_another_metric_and_a_missed_scrape_say_nothing() -> None:
+    assert counted.read(trial([(0.0, "n", "200", 5.0)], service="other"), "api", "n") is None
+    assert counted.read(trial([(0.0, "n", "200", 5.0)]), "api", "m") is None
+    assert counted.read(trial([(0.0, "n", "200", None)]), "api", "n") is None
+
+
+def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_others() -> None:
+    frame = pl.DataFrame(
+        {
+            "stream": [0, 0, 0, 0, 1],
+            "step": [1, 1, 1, 0, 1],
+            "done_ns": [int(t * 1e9) for t in (0.5, 1.5, 1.6, 1.5, 1.5)],
+            "outcome": [int(o) for o in (Outcome.OK, Outcome.OK, Outcome.RESET, Outcome.OK, Outcome.OK)],
+            "body_bytes": [10, 40, 0, 7, 7],
+            "thinned": [0, 2, 0, 0, 0],  # the second stands for 2^2
+        }
+    )
+
+    found = sizes.read(
+        SimpleNamespace(samples=lambda: frame),
+        stream=0,
+        step=1,
+        edges=pytest.importorskip("numpy").arange(3.0),
+    )
+
+    assert found.counts.tolist() == [1.0, 4.0]
+    assert found.sums.tolist() == [10.0, 160.0]
+    assert found.squares.tolist() == [100.0, 6400.0]
+    assert found.largest == 40
