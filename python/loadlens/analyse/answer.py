@@ -262,6 +262,7 @@ def _not_watched(cases: Sequence[CaseMeasures]) -> list[str]:
         found.append("not watched: response times as the service measures them")
     if not any(trial.probes for trial in usable):
         found.append("not watched: no probe ran beside the load")
+    found += dict.fromkeys(f"not read: {what}" for trial in usable for what in trial.told.unread)
     late = max((t.resources.tick_late_s or 0.0 for t in usable), default=0.0)
     if late > 0.5:
         found.append(f"monitors read up to {numbers.with_unit(late, 's')} late")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.analyse import logs, tables
+from loadlens.analyse import insides, logs, tables
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes
 from loadlens.analyse.metrics import inside
@@ -56,6 +56,8 @@ def detail(case: CaseMeasures, cores: float, *, is_open: bool) -> CaseDetail:
         phases=tables.phases(case),
         checks=tables.checks(case),
         reasons=tables.failures(case),
+        inside=insides.table(case),
+        backends=insides.backends(case),
     )
 
 
@@ -212,7 +214,12 @@ def _charts(case: CaseMeasures, cores: float) -> tuple[Chart, ...]:
     if case.reference is None:
         return ()
     trial = case.usable[0]
-    found = [quantile_chart(case), heat_chart(case, trial, cores), resource_chart(case, trial)]
+    found = [
+        quantile_chart(case),
+        heat_chart(case, trial, cores),
+        resource_chart(case, trial),
+        insides.chart(case),
+    ]
     return tuple(chart for chart in found if chart is not None)
 
 

@@ -7,12 +7,12 @@ in the measured part; unfinished requests stand beside them as censored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from loadlens.analyse import failures, resources, served
+from loadlens.analyse import failures, resources, served, told
 from loadlens.analyse.source import HistogramRow, Json, StepPlan, StreamPlan, TrialSource, streams_of
 from loadlens.errors import RecordError
 from loadlens.model.trial import TrialStatus
@@ -163,6 +163,7 @@ class TrialMeasures:
     failures: tuple[failures.Failure, ...]
     steady: Steadiness | Insufficient
     damage: str = ""  # why its files could not be read
+    told: told.Told = field(default_factory=told.Told)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -235,6 +236,7 @@ def _measure(source: TrialSource) -> TrialMeasures:
         served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
         steady=Insufficient("no load") if load is None else _steadiness(load, grid),
+        told=told.read(readings, begin, end),
     )
 
 

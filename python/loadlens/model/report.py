@@ -39,6 +39,7 @@ class Column:
     title: str
     unit: str = ""
     align: Literal["left", "right"] = "right"
+    is_mixed: bool = False  # each figure has a unit of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,8 @@ class CaseDetail:
     checks: Table | None = None
     reasons: Table | None = None  # why requests failed, and what to try
     setup: Table | None = None  # variant and place of each service
+    inside: Table | None = None  # what runtimes, servers and the kernel told
+    backends: Table | None = None  # who got the requests behind a balancer
 
 
 @dataclass(frozen=True, slots=True)

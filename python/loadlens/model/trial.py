@@ -46,7 +46,7 @@ class Reading:
     """What a monitor yields: one row of one long table, on one clock."""
 
     time_ns: int  # since the trial began, CLOCK_MONOTONIC
-    source: str  # proc, host, scrape, server_times, monitor
+    source: str  # proc, host, scrape, node ...: a monitor's name; or "monitor" itself
     metric: str
     labels: tuple[tuple[str, str], ...]
     unit: str

@@ -69,7 +69,13 @@ def table_view(table: Table) -> TableView:
     """A table of the report with one unit a column."""
     scales = [_column_scale(column, [row[i] for row in table.rows]) for i, column in enumerate(table.columns)]
     heads = tuple(head(column.title, on) for column, on in zip(table.columns, scales, strict=True))
-    rows = tuple(tuple(_cell(value, on) for value, on in zip(row, scales, strict=True)) for row in table.rows)
+    rows = tuple(
+        tuple(
+            _own_unit(value) if column.is_mixed else _cell(value, on)
+            for value, on, column in zip(row, scales, table.columns, strict=True)
+        )
+        for row in table.rows
+    )
     return TableView(heads, tuple(column.align for column in table.columns), rows, table.note)
 
 
@@ -81,6 +87,7 @@ def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
         ("Why requests failed", detail.reasons),
         ("Checks", detail.checks),
         ("Parts of a request", detail.phases),
+        ("Who got the requests", detail.backends),
     )
     return [(title, table) for title, table in named if table is not None]
 
@@ -112,6 +119,11 @@ def trials_view(detail: CaseDetail) -> TableView:
     )
 
 
+def _own_unit(value: Cell) -> CellView:
+    figure = _figure_of(value)
+    return _cell(value, numbers.scale("")) if figure is None else figure_cell(figure, with_unit=True)
+
+
 def _struck(figure: Figure, on: Scale) -> CellView:
     view = figure_cell(figure, on)
     return CellView(view.text, view.second, view.look or "invalid")
@@ -124,12 +136,19 @@ def head(title: str, on: Scale) -> str:
 
 
 def _column_scale(column: Column, values: Sequence[Cell]) -> Scale:
-    figures = [v for v in values if isinstance(v, Estimate | Undecided | NotMeasured)]
+    figures = [figure for value in values if (figure := _figure_of(value)) is not None]
+    if column.is_mixed:
+        return numbers.scale("")
     if figures:
         on = numbers.scale_of(figures)
         # a count needs no unit in its head: the column's title says what is counted
         return on if on.name != column.title else Scale("", on.factor, on.digits)
     return numbers.scale(column.unit, _numbers(values))
+
+
+def _figure_of(value: Cell) -> Figure | None:
+    """The figure in a cell; none where there is plain text or a number."""
+    return value if isinstance(value, Estimate | Undecided | NotMeasured) else None
 
 
 def _numbers(values: Iterable[Cell]) -> list[float]:

@@ -66,6 +66,7 @@ class Trial:
     notes: tuple[str, ...] = ()
     digests: dict[str, Json] = field(default_factory=dict)
     uncounted: int = 0  # requests that the service did not write down
+    told: list[Any] = field(default_factory=list)  # further readings
 
     @property
     def name(self) -> str:
@@ -179,7 +180,7 @@ class Trial:
             )
             rows.append((int(moment * 1e9), "server_times", "response_time", labels, "s", 0.001))
         schema = ["time_ns", "source", "metric", "labels", "unit", "value"]
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame([*rows, *self.told], schema=schema, orient="row")
 
     def log(self, service: str) -> str:
         return self.trace.log if self.trace is not None else ""

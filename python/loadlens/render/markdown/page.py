@@ -194,6 +194,8 @@ def _details(details: Iterable[CaseDetail]) -> Iterator[str]:
         body = [escaped(detail.plan), "", *trials(detail)]
         for title, content in tables_of(detail):
             body += [f"{title}:", "", *with_table(content)]
+        if detail.inside:
+            body += ["Seen from inside:", "", *with_table(detail.inside)]
         if detail.log_tail:
             body += ["End of the log:", "", *block(detail.log_tail), ""]
         yield from folded(summary, body, is_open=detail.open)
