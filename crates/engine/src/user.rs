@@ -89,8 +89,8 @@ pub enum Event {
     Ended {
         /// Whether the other steps of the iteration are to be left out.
         ends_iteration: bool,
-        /// Whether it failed because no connection came to stand.
-        failed_connect: bool,
+        /// Whether no connection came to stand, and the user is to pause before it tries again.
+        backs_off: bool,
     },
 }
 
@@ -226,9 +226,9 @@ impl User {
             Event::Due => self.ask(scratch),
             Event::Ended {
                 ends_iteration,
-                failed_connect,
+                backs_off,
             } => {
-                self.failed_connects = if failed_connect {
+                self.failed_connects = if backs_off {
                     self.failed_connects.saturating_add(1)
                 } else {
                     0
@@ -428,7 +428,7 @@ mod tests {
 
     const ANSWERED: Event = Event::Ended {
         ends_iteration: false,
-        failed_connect: false,
+        backs_off: false,
     };
 
     #[test]
@@ -468,7 +468,7 @@ mod tests {
 
         let failed = Event::Ended {
             ends_iteration: true,
-            failed_connect: false,
+            backs_off: false,
         };
         let (action, skipped) = around.step(&mut user, failed, 10);
 
@@ -508,7 +508,7 @@ mod tests {
         for _ in 0..9 {
             let failed = Event::Ended {
                 ends_iteration: true,
-                failed_connect: true,
+                backs_off: true,
             };
             around.step(&mut user, failed, 1_000);
             pauses.push((user.due - 1_000) / MILLISECOND);
@@ -519,7 +519,7 @@ mod tests {
             &mut user,
             Event::Ended {
                 ends_iteration: true,
-                failed_connect: false,
+                backs_off: false,
             },
             5,
         );
@@ -585,7 +585,7 @@ mod tests {
 
         let failed = Event::Ended {
             ends_iteration: true,
-            failed_connect: true,
+            backs_off: true,
         };
         let action = around.timed(&mut user, &mut table, failed, 500);
 

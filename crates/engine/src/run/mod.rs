@@ -12,7 +12,6 @@ mod result;
 mod threads;
 
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -162,12 +161,8 @@ impl Run {
     /// Asks for an early, orderly end; the results so far stay.
     pub fn stop(&self) {
         let Some(started) = &self.started else { return };
-        started.control.is_stopped.store(true, Ordering::Relaxed);
         let now = monotonic_ns().saturating_sub(started.t0);
-        started
-            .control
-            .end
-            .fetch_min(now + STOP_AHEAD, Ordering::AcqRel);
+        started.control.stop(now + STOP_AHEAD);
     }
 
     /// Waits until the run has ended, at most so long; says whether it has.

@@ -27,7 +27,7 @@ pub(super) fn snapshot(plan: &Plan, started: Option<&Started>, has_ended: bool) 
         });
     };
     let now = monotonic_ns().saturating_sub(started.t0);
-    let end = started.control.end.load(Ordering::Relaxed);
+    let end = started.control.end();
     let phase = match now {
         _ if has_ended => "done",
         0 => "starting",

@@ -4,7 +4,6 @@
 //! requests became due, were issued and ended must add up with what was found open at the end.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use serde_json::{json, Map, Value};
 
@@ -119,7 +118,7 @@ pub(super) fn build(
     collected: &Collected,
     ends: &[WorkerEnd],
 ) -> Value {
-    let is_stopped = started.control.is_stopped.load(Ordering::Relaxed);
+    let is_stopped = started.control.is_stopped();
     let measured_s = seconds(collected.measured_ns);
     let material = Material {
         plan,

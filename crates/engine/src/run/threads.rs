@@ -3,7 +3,6 @@
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -341,12 +340,7 @@ fn supervise(
                 }
             }
             if !panics.is_empty() {
-                concludes
-                    .started
-                    .control
-                    .is_stopped
-                    .store(true, Ordering::Relaxed);
-                concludes.started.control.end.store(0, Ordering::Relaxed);
+                concludes.started.control.stop(0);
             }
         }
         let collected: Collected = collector.finish();
@@ -441,6 +435,6 @@ mod tests {
             ending.contains("a bug of ours") && ending.contains("fault of Loadlens"),
             "{ending}"
         );
-        assert_eq!(concludes.started.control.end.load(Ordering::Relaxed), 0); // the others stop
+        assert_eq!(concludes.started.control.end(), 0); // the others stop
     }
 }

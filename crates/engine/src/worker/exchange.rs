@@ -109,16 +109,21 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 }
                 self.ready.push_back(who);
             }
-            Action::Pause => self.timers.push(Timer {
-                at: user.ready,
-                who,
-                kind: Kind::Due,
-            }),
+            Action::Pause => {
+                self.timers.push(Timer {
+                    at: user.ready,
+                    who,
+                    kind: Kind::Due,
+                });
+                lane.pausing += 1;
+                self.end_lane_if_over(who.lane as usize, now);
+            }
             Action::Leave => {
                 lane.leave(who.user);
                 if let Some(arrival) = lane.take_backlog() {
                     self.start_arrival(who.lane as usize, arrival, now, now);
                 }
+                self.end_lane_if_over(who.lane as usize, now);
             }
         }
     }
@@ -281,7 +286,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             || (end.outcome.is_failure() && step.ends_iteration(Judgement::UnexpectedStatus));
         let event = Event::Ended {
             ends_iteration,
-            failed_connect: end.failed_connect,
+            backs_off: end.failed_connect && lane.backs_off(now),
         };
         self.step_user(who, event, now);
     }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use crate::arrival::rates::Rates;
 use crate::arrival::timetable::Timetable;
 use crate::arrival::{Intensity, Part, Schedule};
+use crate::clock::SECOND;
 use crate::cookies::{Jar, Site};
 use crate::feeding::Feeding;
 use crate::http1::known::KnownHead;
@@ -19,6 +20,9 @@ use crate::user::{Quota, User, NONE};
 const WORTH_SPLITTING: u32 = 32;
 /// Arrivals a second that one thread carries at ease.
 const RATE_OF_A_THREAD: f64 = 5_000.0;
+/// How long users pause after failed connects in a load that only its requests or iterations end, once a connection
+/// has stood: a service that restarts is back by then.
+const PATIENCE: u64 = 10 * SECOND;
 /// The due time of an arrival that does not come.
 const NEVER: u64 = u64::MAX;
 /// Streams draw from generators of their own: paths below the seed of the plan.
@@ -86,6 +90,10 @@ pub struct Lane<'p> {
     pub address: usize,
     /// Whether a connection has ever stood: from then on the address stays.
     pub connected_once: bool,
+    /// When a connection last came to stand; 0: none has.
+    pub stood_at: u64,
+    /// Whether a duration ends the load in any case.
+    has_duration: bool,
     /// Whether the last connection that was asked stood as soon as it was begun, as within one machine.
     pub stands_at_once: bool,
     /// From issue to the last byte.
@@ -128,6 +136,8 @@ pub struct Lane<'p> {
     pub random: Random,
     /// Users or iterations that have not ended.
     pub active: u32,
+    /// Those of them that pause.
+    pub pausing: u32,
     /// Whether its end was told to the others.
     pub has_ended: bool,
     part: Part,
@@ -295,6 +305,8 @@ impl<'p> Lane<'p> {
             addresses,
             address: 0,
             connected_once: false,
+            stood_at: 0,
+            has_duration: plan.duration_ns.is_some(),
             stands_at_once: true,
             timeout: stream.timeout_ns,
             requests_per_connection: match stream.connection.reuse {
@@ -327,6 +339,7 @@ impl<'p> Lane<'p> {
             } else {
                 0
             },
+            pausing: 0,
             users,
             think,
             timetable,
@@ -346,9 +359,15 @@ impl<'p> Lane<'p> {
         number as u32
     }
 
-    /// Whether nothing more will come from this lane.
+    /// Whether it is a load that has not ended.
+    pub fn has_load(&self) -> bool {
+        self.role == Role::Load && !self.has_ended
+    }
+
+    /// Whether nothing more will come from this lane: all have left, or those who pause have no request left.
+    #[inline]
     pub fn is_over(&self) -> bool {
-        self.active == 0
+        (self.active == 0 || (self.active == self.pausing && self.quota.is_used_up()))
             && self
                 .open
                 .as_ref()
@@ -423,6 +442,14 @@ impl<'p> Lane<'p> {
         Some(place)
     }
 
+    /// Whether a closed user pauses before it connects again.
+    ///
+    /// In a load that ends only by its requests or iterations the pauses would be its length: there, nobody waits for
+    /// a service that has never been reached, nor for one that has been away for long.
+    pub fn backs_off(&self, now: u64) -> bool {
+        self.has_duration || (self.stood_at > 0 && now < self.stood_at.saturating_add(PATIENCE))
+    }
+
     /// No connection could be made to an address: the next one's turn, until a connection has once stood.
     ///
     /// Several users may have failed there; only the first of them moves on for all.
@@ -468,5 +495,29 @@ mod tests {
             }
             assert_eq!(sum, total);
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_service_that_was_never_there_or_is_gone_for_long() {
+        let backs_off = |duration_ns: Option<u64>, stood_at: u64| {
+            let plan = serde_json::json!({
+                "schema_version": 1, "seed": 1, "duration_ns": duration_ns,
+                "streams": [{
+                    "name": "load", "role": "load", "timeout_ns": 1,
+                    "target": {"host": "h", "port": 1, "authority": "h"},
+                    "scenarios": [{"name": "s", "weight": 1.0, "steps": [{"name": "a", "method": "GET", "path": "/"}]}],
+                    "workload": {"kind": "closed", "users": 1, "requests": 5},
+                }],
+            });
+            let plan = serde_json::from_value(plan).unwrap();
+            let program = crate::program::Program::compile(&plan).unwrap();
+            let mut lane = Lane::new(&plan, 0, &program.streams[0], vec![], Part::WHOLE).unwrap();
+            lane.stood_at = stood_at;
+            [0, 3, 13, 14].map(|second| lane.backs_off(second * SECOND))
+        };
+
+        assert_eq!(backs_off(None, 0), [false; 4]);
+        assert_eq!(backs_off(None, 3 * SECOND + 1), [true, true, true, false]);
+        assert_eq!(backs_off(Some(60 * SECOND), 0), [true; 4]);
     }
 }

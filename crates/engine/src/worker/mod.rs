@@ -10,6 +10,7 @@
 
 mod closing;
 mod connections;
+mod control;
 mod exchange;
 pub mod lane;
 mod receiving;
@@ -18,18 +19,17 @@ mod sending;
 pub mod timers;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
 use crate::feeding::Used;
-use crate::plan::Role;
 use crate::program::CheckTally;
 use crate::record::recorder::{Recorder, Remains};
 use crate::transport::{Negotiated, Net, Ready};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
+pub use control::Control;
 use lane::Lane;
 use reply::Store;
 use timers::{Kind, Timer, Timers, UserRef};
@@ -60,30 +60,6 @@ const ARRIVALS_AT_ONCE: u32 = 64;
 /// Requests that are sent before events are looked at again: ten thousand users who begin together must
 /// not keep the thread from everything else.
 const SENDS_AT_ONCE: usize = 256;
-
-/// What the threads of a run share: when it ends.
-#[derive(Debug)]
-pub struct Control {
-    /// End of the measured part, in nanoseconds since `t0`; only falls.
-    pub end: AtomicU64,
-    /// Parts of load streams that have not ended.
-    pub load_left: AtomicUsize,
-    /// Whether somebody asked for an early end.
-    pub is_stopped: AtomicBool,
-}
-
-impl Control {
-    /// A run whose measured part ends at `end` or when `load_parts` parts have ended.
-    pub fn new(end: u64, load_parts: usize) -> Self {
-        // A share of the load so small that none of it falls to this machine has ended before it begins.
-        let has_no_end = load_parts == 0 && end == u64::MAX;
-        Control {
-            end: AtomicU64::new(if has_no_end { 0 } else { end }),
-            load_left: AtomicUsize::new(load_parts),
-            is_stopped: AtomicBool::new(false),
-        }
-    }
-}
 
 /// What a worker needs to know beside its lanes.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +181,10 @@ pub struct Worker<'p, C: Clock, N: Net> {
     left: Vec<Left>,
     in_flight: u32,
     end: u64,
-    /// The next moment that changes what is recorded: a cut or the end.
+    /// Whether a load of this thread has not ended: until then the measured part does not end by itself.
+    has_load: bool,
+    /// The next moment that changes what is recorded: a cut or the end. 0: another thread may end the measured part
+    /// at any moment, so each reading of the clock looks.
     horizon: u64,
     is_closing: bool,
     /// The last reading of the clock: good enough where a few microseconds do not matter.
@@ -234,11 +213,10 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             first_step.push(all as u32);
             all += count;
         }
-        let end = control.end.load(Ordering::Relaxed);
+        let end = control.end();
         let mut worker = Worker {
             clock,
             net,
-            lanes,
             connections: Connections::with_room(connections.min(1 << 16)),
             timers: Timers::for_users(users),
             ready: VecDeque::with_capacity(users.max(ARRIVALS_AT_ONCE as usize)),
@@ -250,7 +228,8 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             rendered: Vec::with_capacity(4096),
             store: Store::new(settings.store_bytes),
-            horizon: recorder.cut().min(end),
+            has_load: lanes.iter().any(Lane::has_load),
+            horizon: 0,
             recorder,
             control,
             settings,
@@ -263,8 +242,10 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             published: 0,
             handed_over: 0,
             times: ThreadTimes::default(),
+            lanes,
         };
         worker.times = worker.clock.thread_times();
+        worker.set_horizon();
         worker
     }
 
@@ -283,15 +264,18 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
 
     /// One turn of the loop; says whether there is another one. A simulation of several workers takes turns itself.
     pub fn turn(&mut self) -> bool {
+        self.serve_events();
         self.look_at_end();
         self.start_due(self.last);
         self.send_ready();
-        self.tell_ended_lanes(self.last);
+        self.end_lanes(self.last);
+        if self.last + 1 >= self.end {
+            self.now(); // the load has just ended
+        }
         if self.is_finished() {
             return false;
         }
         self.wait();
-        self.serve_events();
         true
     }
 
@@ -324,7 +308,10 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
 
     #[cold]
     fn pass_horizon(&mut self, now: u64) {
+        self.look_at_end();
         if now >= self.recorder.cut() {
+            self.control.cut(now);
+            self.look_at_end();
             let times = self.clock.thread_times();
             let engine = self.recorder.engine();
             engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
@@ -335,19 +322,32 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             self.close_measured_part();
         }
         self.recorder.cross(now);
-        self.horizon = if self.is_closing {
+        self.set_horizon();
+    }
+
+    fn set_horizon(&mut self) {
+        self.horizon = if self.has_load || self.is_closing {
+            self.edge()
+        } else {
+            0
+        };
+    }
+
+    /// The next moment that changes what is recorded, as far as it is known.
+    fn edge(&self) -> u64 {
+        if self.is_closing {
             self.recorder.cut()
         } else {
             self.recorder.cut().min(self.end)
-        };
+        }
     }
 
     /// Takes notice of an end that another thread has brought nearer.
     fn look_at_end(&mut self) {
-        let end = self.control.end.load(Ordering::Relaxed);
+        let end = self.control.end();
         if end < self.end && !self.is_closing {
             self.end = self.recorder.set_end(end);
-            self.horizon = self.recorder.cut().min(self.end);
+            self.set_horizon();
         }
     }
 
@@ -389,8 +389,10 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         while let Some(timer) = self.timers.pop(now) {
             match timer.kind {
                 Kind::Due => {
-                    let user = &self.lanes[timer.who.lane as usize].users[timer.who.user as usize];
+                    let lane = &mut self.lanes[timer.who.lane as usize];
+                    let user = &lane.users[timer.who.user as usize];
                     if user.phase == Phase::Pausing && !self.is_closing {
+                        lane.pausing -= 1;
                         self.step_user(timer.who, Event::Due, now);
                     }
                 }
@@ -446,7 +448,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         let now = self.now();
         self.waited_at = now;
         let (due, is_arrival) = self.next_due();
-        let mut until = due.min(self.horizon).min(now + LONGEST_WAIT);
+        let mut until = due.min(self.edge()).min(now + LONGEST_WAIT);
         if self.is_closing {
             until = until.min(self.end_of_drain());
         }
@@ -462,7 +464,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         let woken = self.clock.now();
         let is_idle_spin = spins && self.events.is_empty();
         // A wait that the end cut short belongs to the measured part only until then.
-        let end = self.control.end.load(Ordering::Relaxed).max(now);
+        let end = self.control.end().max(now);
         let until = if self.is_closing {
             woken
         } else {
@@ -528,19 +530,29 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         }
     }
 
-    /// Tells the other threads when a load has ended; the last one ends the measured part.
-    fn tell_ended_lanes(&mut self, now: u64) {
-        if self.is_closing {
-            return;
+    /// Ends the loads that have nothing more to do, also where no answer told it: arrivals that were all dropped, say.
+    fn end_lanes(&mut self, now: u64) {
+        for index in 0..self.lanes.len() {
+            self.end_lane_if_over(index, now);
         }
-        for lane in &mut self.lanes {
-            if lane.role == Role::Load && !lane.has_ended && lane.is_over() {
-                lane.has_ended = true;
-                if self.control.load_left.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    self.control.end.fetch_min(now, Ordering::AcqRel);
-                }
-            }
+    }
+
+    /// Ends a load whose last request has ended at `now`, if it was the last; the last load ends the measured part.
+    #[inline]
+    fn end_lane_if_over(&mut self, index: usize, now: u64) {
+        let lane = &self.lanes[index];
+        if lane.has_load() && lane.is_over() && !self.is_closing {
+            self.end_lane(index, now);
         }
+    }
+
+    #[cold]
+    fn end_lane(&mut self, index: usize, now: u64) {
+        self.lanes[index].has_ended = true;
+        self.has_load = self.lanes.iter().any(Lane::has_load);
+        self.control.end_part(now);
+        self.look_at_end();
+        self.set_horizon();
     }
 
     fn is_finished(&self) -> bool {
@@ -552,7 +564,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     }
 
     fn end_of_drain(&self) -> u64 {
-        let is_stopped = self.control.is_stopped.load(Ordering::Relaxed);
+        let is_stopped = self.control.is_stopped();
         let longest = if is_stopped {
             DRAIN_OF_A_STOP
         } else {

@@ -70,6 +70,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let connection = self.connections.get_mut(index);
         connection.established = now.max(1);
         let lane = &mut self.lanes[connection.lane as usize];
+        lane.stood_at = now.max(1);
         if !lane.connected_once {
             // Others may have moved on meanwhile.
             lane.connected_once = true;

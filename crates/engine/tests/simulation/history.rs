@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use loadlens_engine::arrival::Part;
@@ -200,8 +199,7 @@ fn take_turns(
         if stop_at.is_some_and(|stop| stop <= now) {
             // As `Run::stop` does.
             (stop_at, stopped_at) = (None, Some(now));
-            control.is_stopped.store(true, Ordering::Relaxed);
-            control.end.fetch_min(now + 25 * MS, Ordering::AcqRel);
+            control.stop(now + 25 * MS);
         }
         if !worker.turn() {
             let (number, (sim, worker)) = left.remove(at);

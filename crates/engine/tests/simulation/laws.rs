@@ -48,6 +48,7 @@ pub fn check(history: &History) {
         check_links(history, told);
     }
     check_phases(history);
+    check_end(history);
     check_pool(history);
 }
 
@@ -184,6 +185,8 @@ fn check_bounds(history: &History) {
         }
         if let Some(stopped) = history.stopped_at {
             // 25 ms ahead, a wait that does not know yet, and the drain.
+            let worlds = history.workers.iter().map(|told| &told.world);
+            let frozen: u64 = worlds.map(|world| world.frozen_within(0, u64::MAX)).sum();
             let limit = stopped + (25 + 20 + 5) * MS + plan.drain_ns + frozen;
             assert!(told.end.at <= limit, "stopped too late");
         }
@@ -410,6 +413,42 @@ fn check_phases(history: &History) {
         .map(|stream| stream.classes[..3].iter().sum::<u64>())
         .sum();
     assert_eq!(counted, in_warmup, "the warm-up ends where it ends");
+}
+
+/// What ended before the end of the measured part stands in it, whichever thread saw it; a load that ends by itself
+/// ends with its last answer.
+fn check_end(history: &History) {
+    let plan = &history.plan;
+    let measured = history.collected.measured_ns;
+    let is_alone = history.workers.len() == 1;
+    // The clocks of several workers are up to a turn apart: a stop may come to one that has lived through it already.
+    if measured == 0 || (history.stopped_at.is_some() && !is_alone) {
+        return;
+    }
+    let end = plan.warmup_ns + measured;
+    for row in history.rows().filter(|row| row.done_ns >= 0) {
+        let is_after = row.flags & AFTER_END != 0;
+        assert_eq!(is_after, row.done_ns as u64 >= end, "end {end}: {row:?}");
+    }
+    let planned = plan.duration_ns.map(|duration| plan.warmup_ns + duration);
+    let closed = matches!(plan.streams[0].workload, Workload::Closed { .. });
+    let has_cut = |from: u64| (from..=end).any(|at| is_cut(plan.warmup_ns, at));
+    if planned == Some(end) || history.stopped_at.is_some() || !closed {
+        return;
+    }
+    let of_load = history.rows().filter(|row| row.stream == 0);
+    let last = of_load.map(|row| row.done_ns as u64).max();
+    // Where one thread has made a cut already, no end lies before it.
+    assert!(
+        last == Some(end - 1) || (!is_alone && last.is_some_and(has_cut)),
+        "the last answer came at {last:?}, and {end} is the end"
+    );
+}
+
+/// Whether intervals are cut there, in the first minute of a phase.
+fn is_cut(warmup: u64, at: u64) -> bool {
+    let from = if at <= warmup { 0 } else { warmup };
+    at == warmup || (at - from) % (250 * MS) == 0
 }
 
 /// Nobody waits for a connection of a pool while one is free.

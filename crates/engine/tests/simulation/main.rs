@@ -3,6 +3,7 @@
 //! `world` is what they live in, `plans` what a seed decides, `laws` what holds afterwards.
 //! `LOADLENS_SEED=n` replays one history, `LOADLENS_SEEDS=n` runs so many of them.
 
+mod ends;
 mod history;
 mod laws;
 mod plans;
