@@ -136,6 +136,46 @@ def test_a_build_that_was_killed_half_way_is_made_anew(tmp_path: Path, home: Pat
     assert (made.folder / "node_modules" / "greeting").exists()
 
 
+@pytest.mark.skipif(shutil.which("mix") is None, reason="no mix here")
+def test_a_project_whose_registry_cannot_be_reached_is_refused_in_the_words_of_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nobody listens there
+    made = tmp_path / "service"
+    made.mkdir()
+    (made / "mix.exs").write_text(
+        "defmodule A.MixProject do\n  use Mix.Project\n"
+        '  def project, do: [app: :a, version: "1.0.0", deps: [{:jason, "~> 1.4"}]]\nend\n'
+    )
+    needs_hex = Service("api", start="mix run --no-halt", dir=str(made), build=Build("mix", "mix.exs"))
+
+    with pytest.raises(TestbedError, match="build of api failed") as raised:
+        prepare([needs_hex], cache=tmp_path / "cache", folder=tmp_path)
+
+    assert "Could not install Hex" in raised.value.message
+    assert "Hex registry" in (raised.value.hint or "")
+    assert [path.suffix for path in (tmp_path / "cache" / "mix").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("project", "fetches"),
+    [
+        ("deps: []", False),
+        ('deps: [{:jason, "~> 1.4"}]', True),
+        ('{:phoenix, "== 1.7.23"},', True),
+        ('{ :mine, git: "https://example.test/mine.git" }', True),
+        ('[{:api, "/items"}, {:ok, "yes"}]', False),
+    ],
+)
+def test_only_a_project_with_dependencies_fetches_any(tmp_path: Path, project: str, fetches: bool) -> None:
+    (tmp_path / "mix.exs").write_text(project)
+
+    commands = staging.KINDS["mix"].commands(tmp_path)
+
+    assert (("mix", "deps.get", "--only", "prod") in commands) is fetches
+    assert commands[-1] == ("mix", "compile")
+
+
 def test_the_digest_follows_names_content_and_tools_but_not_what_a_build_makes(home: Path) -> None:
     def digest(versions: tuple[str, ...] = ("v20",)) -> str:
         return staging.digest_of(home, "node", versions, "api")

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from loadlens import define, design
+from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry
 from loadlens.testbed import Testbed, default_cache, prepare
 
@@ -48,7 +49,12 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Testbed]:
         pytest.skip(f"{request.param} needs {', '.join(lacking)}")
     with tempfile.TemporaryDirectory(prefix="loadlens-test-") as folder:
         Path(folder).chmod(0o755)
-        prepared = prepare(services, cache=default_cache(), folder=STUDY)
+        try:
+            prepared = prepare(services, cache=default_cache(), folder=STUDY)
+        except TestbedError as fault:
+            if "Could not install Hex" in fault.message:
+                pytest.skip(f"{request.param} needs the Hex registry, which cannot be reached from here")
+            raise
         marker = f"test-{secrets.token_hex(6)}"
         scratch, logs = Path(folder) / "scratch", Path(folder) / "logs"
         with Testbed(services, prepared, marker=marker, scratch=scratch, logs=logs) as up:

@@ -234,7 +234,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
     programs_in = tuple(
         folder for program in kind.programs for folder in _program(service, program, cache, on_line).path
     )
-    environment = dict(os.environ) | kind.variables
+    environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([*map(str, programs_in), environment.get("PATH", os.defpath)])
     versions = tuple(_version(tool, environment) for tool in kind.tools)
     digest = staging.digest_of(home, build.kind, (*versions, *build.debian), service)
@@ -247,6 +247,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
             on_line(f"{service}: building {home.name} with {kind.tools[0]}")
             with _workshop(on_line, place, lock) as tools:
                 staging.copy(home, place)
+                environment |= kind.environment(place)
                 environment |= staging.unpacked(place, build.debian)
                 for argv in staging.unpacking(build.debian):
                     hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
@@ -257,7 +258,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
             _write_whole(seal, {"tools": versions})
     return Environment(
         path=(*(place / name for name in kind.path), *programs_in),
-        variables=kind.variables | staging.unpacked(place, build.debian),
+        variables=kind.environment(place) | staging.unpacked(place, build.debian),
         digest=digest,
         folder=place,
         home=place,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ class Kind:
     programs: tuple[Program, ...] = ()  # tools that a wheel may bring
     path: tuple[str, ...] = ()  # folders of the copy that are put before PATH
     variables: dict[str, str] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)  # variables that name folders of the copy
+
+    def environment(self, place: Path) -> dict[str, str]:
+        """Variables of the build and of the service that runs in the copy."""
+        return self.variables | {name: str(place / folder) for name, folder in self.homes.items()}
 
 
 DEBIAN = "debian"  # the folder of a copy that packages of the distribution are unpacked into
@@ -57,6 +63,24 @@ def _npm(copy: Path) -> tuple[Argv, ...]:
     return (("npm", "ci" if is_locked else "install", *quiet),)
 
 
+# `{:phoenix, "~> 1.7"}`, `{:jason, ">= 1.0.0", only: :prod}`, `{:mine, git: "..."}`
+_DEPENDENCY = re.compile(r"\{\s*:\w+\s*,\s*(?:\"\s*[~=><!]|(?:git|github|path):)")
+
+
+def _mix(copy: Path) -> tuple[Argv, ...]:
+    """Hex and rebar are fetched into the copy, and only for a project that depends on something."""
+    project = copy / "mix.exs"
+    has_any = (copy / "mix.lock").is_file() or (
+        project.is_file() and _DEPENDENCY.search(project.read_text(errors="replace")) is not None
+    )
+    fetch = (
+        ("mix", "local.hex", "--force", "--if-missing"),
+        ("mix", "local.rebar", "--force", "--if-missing"),
+        ("mix", "deps.get", "--only", "prod"),
+    )
+    return (*(fetch if has_any else ()), ("mix", "compile"))
+
+
 KINDS: dict[str, Kind] = {
     "node": Kind(
         _npm,
@@ -72,13 +96,11 @@ KINDS: dict[str, Kind] = {
         "check pom.xml, and that a Maven repository can be reached",
     ),
     "mix": Kind(
-        lambda copy: (
-            *((("mix", "deps.get", "--only", "prod"),) if (copy / "mix.lock").is_file() else ()),
-            ("mix", "compile"),
-        ),
+        _mix,
         ("mix", "elixir"),
-        "check mix.exs; dependencies come from the Hex registry",
+        "check mix.exs; dependencies come from the Hex registry, which has to be reached once",
         variables={"MIX_ENV": "prod"},
+        homes={"MIX_HOME": ".mix", "HEX_HOME": ".hex"},
     ),
 }
 

@@ -1,0 +1,3 @@
+defmodule Items.Repo do
+  use Ecto.Repo, otp_app: :items, adapter: Ecto.Adapters.Postgres
+end

@@ -1,0 +1,1 @@
+[import_deps: [:ecto_sql], inputs: ["*.exs"]]
