@@ -6,7 +6,7 @@ The engine runs on threads of its own that never take the GIL; Python asks for p
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,25 @@ def timer_precision(sleeps: int) -> tuple[int, int, int, int]:
 def serve_nothing(cores: Sequence[int]) -> None:
     """Serve a loopback port, a thread on each of `cores`, until standard input ends; prints the port."""
     _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))
+
+
+def serve_proxy(settings_json: str, ends: Sequence[int], listening: Callable[[int, int], object]) -> None:
+    """Serve as a fault proxy until one of the descriptors `ends` can be read or is closed.
+
+    Args:
+        settings_json: Where it stands and what it does wrong.
+        ends: Descriptors.
+        listening: Told the port of the clients and that of the books, once both are taken.
+
+    Raises:
+        PlanError: The settings are bad; every fault is named.
+        OSError: A port cannot be had.
+    """
+    try:
+        _engine.serve_proxy(settings_json, list(ends), listening)
+    except ValueError as told:
+        lines = "; ".join(f"{where}: {what}" for where, what in json.loads(str(told)))
+        raise PlanError(f"the fault proxy refuses its settings: {lines}") from None
 
 
 def read_due_times(path: str, text: ReplayText) -> Replay | tuple[str, ...]:

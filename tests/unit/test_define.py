@@ -213,7 +213,6 @@ def test_a_fault_in_a_merged_part_is_shown_once_where_it_stands(tmp_path: Path) 
     ("key", "supported"),
     [
         ("calibrate: {run: x, gives: Y}", "use, variants, needs, build"),
-        ("faults: {delay: 1s}", "use, variants, needs, build"),
         ("counts: {from: /x}", "use, variants, needs, build"),
     ],
 )
@@ -230,7 +229,7 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
     [
         (
             with_service("use: haproxy"),
-            "haproxy is not supported yet; supported: process, postgres, nginx",
+            "haproxy is not supported yet; supported: process, postgres, nginx, fault-proxy",
             "services.web.use",
         ),
         (
@@ -240,7 +239,7 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
         ),
         (
             with_service("use: compose"),
-            "compose is not supported yet; supported: process, postgres, nginx",
+            "compose is not supported yet; supported: process, postgres, nginx, fault-proxy",
             "services.web.use",
         ),
         (

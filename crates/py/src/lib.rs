@@ -14,6 +14,7 @@ use loadlens_engine::plan::{FeedFormat, Plan};
 use loadlens_engine::record::files;
 use loadlens_engine::run::{self, Refusal};
 use loadlens_engine::{calibrate, clock, program};
+use loadlens_proxy::{Proxy, Settings};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -177,6 +178,25 @@ fn serve_nothing(py: Python<'_>, cores: Vec<u32>, listening: Py<PyAny>) -> PyRes
     Ok(())
 }
 
+/// Serves as a fault proxy on this thread until one of the descriptors `ends` can be read or is closed;
+/// `listening` is told the two ports first. ValueError: a JSON list of the settings' faults as (key, what).
+#[pyfunction]
+fn serve_proxy(
+    py: Python<'_>,
+    settings_json: &str,
+    ends: Vec<i32>,
+    listening: Py<PyAny>,
+) -> PyResult<()> {
+    let settings = Settings::read(settings_json).map_err(|faults| {
+        let list = serde_json::to_string(&faults);
+        PyValueError::new_err(list.unwrap_or_else(|error| error.to_string()))
+    })?;
+    let proxy = Proxy::bind(settings).map_err(|taken| PyOSError::new_err(taken.to_string()))?;
+    listening.call1(py, (proxy.port, proxy.control_port))?;
+    py.detach(|| proxy.serve(&ends))?;
+    Ok(())
+}
+
 /// One run of the engine on threads of its own, which never take the GIL.
 #[pyclass(module = "loadlens._engine")]
 struct Run {
@@ -263,5 +283,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
     module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;
+    module.add_function(wrap_pyfunction!(serve_proxy, module)?)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from loadlens.define.keys_faults import FAULTS
 from loadlens.define.shape import PLAIN, At, Block, Form, Key, Many, Named
 from loadlens.define.values import (
     COMMAND,
@@ -39,7 +40,7 @@ from loadlens.model.definition import (
 from loadlens.model.topology import BALANCER_SETTINGS, BALANCING_POLICIES
 
 SIGNALS: Final = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2")
-_OTHER_USES: Final = ("haproxy", "fault-proxy", "prometheus", "compose")
+_OTHER_USES: Final = ("haproxy", "prometheus", "compose")
 
 
 def _one_build(node: Tree, at: At) -> None:
@@ -161,12 +162,11 @@ _SETTING_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}"), "letter
 _LATER: Final = dict.fromkeys(
     (
         "calibrate",
-        "faults",
         "counts",
         "backend",
     ),
     "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
-    "when, policy, settings, server_times, scrape, runtime",
+    "when, policy, settings, faults, server_times, scrape, runtime",
 )
 
 _SERVICE_KEYS: Final = {
@@ -202,7 +202,9 @@ SERVICE: Final = Block(
     ServicePart,
     {
         "use": Key(
-            choices("process", "postgres", "nginx", later=_OTHER_USES), "what kind of part it is", "process"
+            choices("process", "postgres", "nginx", "fault-proxy", later=_OTHER_USES),
+            "what kind of part it is",
+            "process",
         ),
         **_SERVICE_KEYS,
         "variants": Key(
@@ -210,12 +212,16 @@ SERVICE: Final = Block(
             "ways to run it; the first whose `needs` the machine has, or the one of `--variant`",
         ),
         "when": Key(TRUTH, "whether the case has this service at all: `$balanced`", "true"),
-        "over": Key(Many(LINE, or_one=True), "nginx: the services whose replicas it stands before"),
+        "over": Key(
+            Many(LINE, or_one=True), "nginx, fault-proxy: the services whose replicas it stands before"
+        ),
         "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
         "settings": Key(
             Named(TEXT, "setting", _SETTING_NAME),
-            "postgres: any of its parameters; nginx: " + ", ".join(BALANCER_SETTINGS["nginx"]),
+            "postgres: any of its parameters; "
+            + "; ".join(f"{use}: {', '.join(known)}" for use, known in BALANCER_SETTINGS.items()),
         ),
+        "faults": Key(FAULTS, "fault-proxy: what it does wrong"),
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,

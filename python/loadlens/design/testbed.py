@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from loadlens.design.faults import proxy_faults
 from loadlens.design.fill import Filler
 from loadlens.model.definition import BuildPart, Definition, Later, ResetPart, ServicePart, TlsPart
 from loadlens.model.topology import (
     BALANCER_SETTINGS,
+    METRICS_PORT,
     Build,
     BuildKind,
     Entry,
@@ -51,6 +53,8 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
     _check_fits(name, part, use, fill)
     directory = fill.optional(part.dir)
     ports = ("http",) if part.ports is None else tuple(fill.value(port, "http") for port in part.ports)
+    if use == "fault-proxy" and METRICS_PORT not in ports:
+        ports = (*ports, METRICS_PORT)
     home = Path(folder) / (directory or ".")
     if part.dir is not None and not home.is_dir():
         fill.fault(f"service {name}: there is no folder {directory!r}", part.dir.place, f"make {home}")
@@ -69,11 +73,12 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         stop=_stop(part, fill),
         limits=_limits(part, fill),
         server_times=_server_times(part, fill),
-        scrape=_scrape(part, fill),
+        scrape=_scrape(part, use, fill),
         runtime=fill.optional(part.runtime),
         over=tuple(fill.value(other, "") for other in part.over),
         policy=fill.optional(part.policy),
         settings=tuple((key, _setting(use, key, value, fill)) for key, value in part.settings.items()),
+        faults=proxy_faults(part, fill) if use == "fault-proxy" else None,
         needs=tuple(fill.value(program, "") for program in part.needs),
         variant=part.variant,
     )
@@ -86,9 +91,10 @@ _ONLY_OF = {
     "env": ("process",),
     "server_times": ("process",),
     "runtime": ("process",),
-    "over": ("nginx",),
+    "over": ("nginx", "fault-proxy"),
     "policy": ("nginx",),
-    "settings": ("postgres", "nginx"),
+    "settings": ("postgres", "nginx", "fault-proxy"),
+    "faults": ("fault-proxy",),
 }
 
 
@@ -106,7 +112,7 @@ def _check_fits(name: str, part: ServicePart, use: Use, fill: Filler) -> None:
     if use == "process" and part.start is None:
         fill.fault(f"service {name} without start", part.place, "start: the command that runs it")
     if use in BALANCER_SETTINGS and not part.over:
-        fill.fault(f"service {name} stands before nothing", part.place, "over: the service that it balances")
+        fill.fault(f"service {name} stands before nothing", part.place, "over: the name of a service")
     if use != "process" and part.replicas is not None and fill.value(part.replicas, 1) != 1:
         fill.fault(f"service {name}: there is one {use}", part.replicas.place, "remove replicas")
 
@@ -125,6 +131,14 @@ _NGINX_VALUE = {
 }
 
 
+_PROXY_VALUE = {
+    "keepalive": (r"[0-9]{1,6}", "1024, or 0 for a new connection for each request"),
+    "timeout": (r"[0-9]{1,6}(ms|s|m)?", "60s"),
+    "failures": (r"pass|answer", "pass, or answer"),
+}
+_KNOWN_VALUES = {"nginx": _NGINX_VALUE, "fault-proxy": _PROXY_VALUE}
+
+
 def _setting(use: Use, key: str, later: Later[str], fill: Filler) -> str:
     """One setting; those of a balancer are known, those of a database are its own."""
     value = fill.value(later, "")
@@ -133,7 +147,7 @@ def _setting(use: Use, key: str, later: Later[str], fill: Filler) -> str:
     if key not in BALANCER_SETTINGS[use]:
         fill.fault(f"{use} has no setting {key!r} here", later.place, ", ".join(BALANCER_SETTINGS[use]))
         return value
-    pattern, example = _NGINX_VALUE[key]
+    pattern, example = _KNOWN_VALUES[use][key]
     if not re.fullmatch(pattern, value):
         fill.fault(f"setting {key} cannot be {value!r}", later.place, example)
     return value
@@ -199,13 +213,14 @@ def _server_times(part: ServicePart, fill: Filler) -> ServerTimes | None:
     )
 
 
-def _scrape(part: ServicePart, fill: Filler) -> Scrape | None:
+def _scrape(part: ServicePart, use: Use, fill: Filler) -> Scrape | None:
     scrape = part.scrape
+    port = METRICS_PORT if use == "fault-proxy" else None
     if scrape is None:
-        return None
+        return None if port is None else Scrape(port=port)
     return Scrape(
         path=fill.value(scrape.get, "/metrics"),
-        port=fill.optional(scrape.port),
+        port=fill.optional(scrape.port) or port,
         every_s=fill.value(scrape.every, 1_000_000_000) / _NS_PER_S,
         requests=fill.optional(scrape.requests),
         time=fill.optional(scrape.time),

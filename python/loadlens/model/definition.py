@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.profile import Leg, ReplayText
-from loadlens.model.topology import Entry, Runtime, Scalar, Use
+from loadlens.model.topology import DelayLaw, Entry, Runtime, Scalar, Use
 from loadlens.model.workload import Auth, Bounds, Connection, Cookies, Think
 
 T_co = TypeVar("T_co", covariant=True)
@@ -151,6 +151,74 @@ class ScrapePart:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayPart:
+    place: Place
+    request: Later[DelayLaw | None] | None = None
+    response: Later[DelayLaw | None] | None = None
+    seed: Later[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetFaultPart:
+    place: Place
+    share: Later[float]
+    at: Later[Literal["request", "response", "body"]] | None = None
+    seed: Later[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropPart:
+    place: Place
+    share: Later[float]
+    seed: Later[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsPart:
+    place: Place
+    share: Later[float]
+    status: Later[int] | None = None
+    seed: Later[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BandwidthPart:
+    place: Place
+    rate: Later[int | None]  # none: not slowed down
+    shared: Later[bool] | None = None
+    of: Later[Literal["response", "request", "both"]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsPart:
+    place: Place
+    most: Later[int | None]  # none: not bounded
+    above: Later[Literal["refuse", "hold"]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitPart:
+    place: Place
+    in_flight: Later[int | None]  # none: everybody is admitted
+    queue: Later[int] | None = None
+    wait: Later[int] | None = None  # ns
+    status: Later[int] | None = None
+    retry_after: Later[int] | None = None  # ns
+
+
+@dataclass(frozen=True, slots=True)
+class FaultsPart:
+    place: Place
+    delay: DelayPart | None = None
+    reset: ResetFaultPart | None = None
+    drop: DropPart | None = None
+    errors: ErrorsPart | None = None
+    bandwidth: BandwidthPart | None = None
+    connections: ConnectionsPart | None = None
+    admit: AdmitPart | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServicePart:
     """A service as written, or one variant of it."""
 
@@ -177,6 +245,7 @@ class ServicePart:
     over: tuple[Later[str], ...] = ()
     policy: Later[str] | None = None
     settings: Mapping[str, Later[str]] = field(default_factory=dict)
+    faults: FaultsPart | None = None
 
 
 @dataclass(frozen=True, slots=True)

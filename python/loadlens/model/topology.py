@@ -15,11 +15,11 @@ from loadlens.model.workload import Tls
 
 Scalar = str | int | float | bool
 BuildKind = Literal["python", "node", "maven", "mix", "run"]
-Use = Literal["process", "postgres", "nginx"]
+Use = Literal["process", "postgres", "nginx", "fault-proxy"]
 Runtime = Literal["node", "beam"]
 
 BALANCING_POLICIES: Final = ("round-robin", "least-connections", "random-two", "ip-hash")
-# What may be set of each kind of balancer, and how it is set otherwise.
+# What may be set of each kind of balancer or proxy, and how it is set otherwise.
 BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "nginx": {
         "workers": "1",
@@ -30,7 +30,13 @@ BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "read_timeout": "60s",
         "log": "on",  # counts and times of each backend
     },
+    "fault-proxy": {
+        "keepalive": "1024",  # idle connections kept to each backend; 0: one for each request
+        "timeout": "60s",  # for so long the service may say nothing
+        "failures": "pass",  # what the client sees of a service that fails; answer: 502 or 504
+    },
 }
+METRICS_PORT: Final = "metrics"  # of a fault proxy: where its books are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,96 @@ class Scrape:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayLaw:
+    """The law of a time that a fault proxy adds; what does not belong to its kind is none."""
+
+    kind: Literal["fixed", "uniform", "exponential", "normal", "lognormal"]
+    ns: int | None = None  # fixed
+    low_ns: int | None = None  # uniform
+    high_ns: int | None = None  # uniform
+    mean_ns: int | None = None  # exponential, normal
+    sd_ns: int | None = None  # normal; a draw below 0 is 0
+    median_ns: int | None = None  # lognormal
+    sigma: float | None = None  # lognormal: standard deviation of the logarithm
+
+
+@dataclass(frozen=True, slots=True)
+class DelayFault:
+    """Time added to each request."""
+
+    request: DelayLaw | None = None  # before the request asks for admission
+    response: DelayLaw | None = None  # before the first byte of the answer leaves
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResetFault:
+    """Requests whose connection is reset."""
+
+    share: float
+    at: Literal["request", "response", "body"] = "request"
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DropFault:
+    """Requests that are read and never answered."""
+
+    share: float
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFault:
+    """Requests that the proxy answers itself."""
+
+    share: float
+    status: int = 500
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BandwidthFault:
+    """How fast bytes go through."""
+
+    rate: int  # bytes a second
+    shared: bool = False  # by all connections; else each has it
+    of: Literal["response", "request", "both"] = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsFault:
+    """How many connections there may be."""
+
+    most: int
+    above: Literal["refuse", "hold"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How many requests the service has at once, and what happens to the others."""
+
+    in_flight: int
+    queue: int = 0
+    wait_ns: int | None = None  # none: for ever
+    status: int = 503
+    retry_after_s: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFaults:
+    """What a fault proxy does wrong; what is none it does not do."""
+
+    delay: DelayFault | None = None
+    reset: ResetFault | None = None
+    drop: DropFault | None = None
+    errors: ErrorFault | None = None
+    bandwidth: BandwidthFault | None = None
+    connections: ConnectionsFault | None = None
+    admit: Admission | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """One part of the testbed."""
 
@@ -112,14 +208,15 @@ class Service:
     server_times: ServerTimes | None = None
     scrape: Scrape | None = None
     runtime: Runtime | None = None  # what runs it, to be sampled from inside
-    over: tuple[str, ...] = ()  # a balancer's backends: all replicas of these
+    over: tuple[str, ...] = ()  # what a balancer or proxy stands before: all replicas of these
     policy: str | None = None  # of a balancer; none: its first
     settings: tuple[tuple[str, str], ...] = ()
+    faults: ProxyFaults | None = None  # of a fault proxy
     needs: tuple[str, ...] = ()  # programs that must be on the machine
     variant: str | None = None  # which of several ways to run it was taken
 
     def setting(self, name: str) -> str:
-        """How a balancer is set, as the study says or as it is otherwise."""
+        """How a balancer or proxy is set, as the study says or as it is otherwise."""
         return dict(self.settings).get(name, BALANCER_SETTINGS[self.use][name])
 
 

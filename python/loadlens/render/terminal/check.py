@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from loadlens.design import Duration
 from loadlens.lint import DesignFault
-from loadlens.looks import loads
+from loadlens.looks import loads, topology
 from loadlens.model.study import Case, PlannedTrial, Probe, Study
 from loadlens.model.workload import Closed, Connection, Open
 from loadlens.units import duration_text
@@ -50,11 +50,18 @@ def study_lines(
 
 def _experiment_lines(cases: Sequence[Case]) -> list[str]:
     lines = []
-    for row in (*_factors(cases), *_load(cases), *_probes(cases)):
+    for row in (*_parts(cases), *_factors(cases), *_load(cases), *_probes(cases)):
         lines += _wrapped(f"  {row[0]:<10}", row[1])
     trials = _each(cases, lambda case: str(case.trials))
     lines += _wrapped(f"  {'trials':<10}", f"{trials} of each case, processes fresh for each {_fresh(cases)}")
     return lines
+
+
+def _parts(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    """What the load meets, where that is more than processes of the study's own."""
+    if all(service.use == "process" for case in cases for service in case.services):
+        return []
+    return [("parts", " | ".join(dict.fromkeys(topology.parts(case.services) for case in cases)))]
 
 
 def _factors(cases: Sequence[Case]) -> list[tuple[str, str]]:

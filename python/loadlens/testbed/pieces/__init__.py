@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from loadlens.testbed.pieces.fault_proxy import FaultProxy
 from loadlens.testbed.pieces.nginx import Nginx
 from loadlens.testbed.pieces.piece import Layout, Piece, Site
 from loadlens.testbed.pieces.postgres import Postgres
@@ -17,6 +18,7 @@ PIECES: Final[Mapping[str, Piece]] = {
     "process": Process(),
     "postgres": Postgres(),
     "nginx": Nginx(),
+    "fault-proxy": FaultProxy(),
 }
 
 __all__ = ["PIECES", "Layout", "Piece", "Site"]

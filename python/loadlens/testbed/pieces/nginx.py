@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from loadlens.errors import TestbedError
-from loadlens.testbed.pieces.piece import Layout, Site
+from loadlens.testbed.pieces.piece import Layout, Site, backends
 from loadlens.testbed.ports import HOST
 from loadlens.testbed.programs import Program
 
@@ -73,9 +72,9 @@ def _configuration(site: Site, log: Path) -> str:
     logged = (
         f"access_log {log} loadlens buffer=64k flush=1s;" if setting("log") == "on" else "access_log off;"
     )
-    backends = "\n".join(
+    servers = "\n".join(
         f"    server {HOST}:{port} max_fails={setting('max_fails')} fail_timeout={setting('fail_timeout')};"
-        for port in _backends(site)
+        for port in backends(site)
     )
     # kept connections are as durable as the backends allow: nginx' own bound of 1,000 requests would show
     # as spikes of latency
@@ -96,7 +95,7 @@ http {{
   upstream backends {{
     zone backends 256k;
     {_POLICIES[site.service.policy or "round-robin"]}
-{backends}
+{servers}
     {kept}
   }}
   server {{
@@ -112,14 +111,3 @@ http {{
   }}
 }}
 """
-
-
-def _backends(site: Site) -> tuple[int, ...]:
-    """The first port of every replica of the services in `over`."""
-    found = []
-    for name in site.service.over:
-        replicas = site.others.get(name)
-        if not replicas or not replicas[0]:
-            raise TestbedError(f"there is no service {name} with a port", where=f"{site.where}.over")
-        found += [next(iter(ports.values())) for ports in replicas]
-    return tuple(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from loadlens.errors import TestbedError
 from loadlens.model.topology import Service
 from loadlens.testbed.names import Names
 from loadlens.testbed.programs import Program
@@ -35,6 +36,21 @@ class Site:
     def where(self) -> str:
         """The service's key path, for messages."""
         return f"services.{self.service.name}"
+
+
+def backends(site: Site) -> tuple[int, ...]:
+    """What a part stands before: the first port of every replica of the services in `over`.
+
+    Raises:
+        TestbedError: One of them is not there or has no port.
+    """
+    found: list[int] = []
+    for name in site.service.over:
+        replicas = site.others.get(name)
+        if not replicas or not replicas[0]:
+            raise TestbedError(f"there is no service {name} with a port", where=f"{site.where}.over")
+        found += [next(iter(ports.values())) for ports in replicas]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

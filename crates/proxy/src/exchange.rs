@@ -1,0 +1,621 @@
+//! One request's way: read, its fate drawn, admitted, handed to the service; and the answer's way back.
+
+use std::os::fd::AsRawFd;
+
+use loadlens_engine::http1::response::{
+    parse_head, BodyDecoder, Framing, Head, HeadResult, MAX_HEAD_BYTES,
+};
+
+use crate::admission::Decision;
+use crate::answers;
+use crate::books::{Failure, Injected, Outcome};
+use crate::connection::{Client, Part, Stage, Upstream};
+use crate::head::{self, Read};
+use crate::settings::{Direction, Failures, Moment};
+use crate::sys;
+use crate::wire::{Peer, Wire, HIGH};
+use crate::worker::{Job, Worker};
+
+impl Worker {
+    // ------------------------------------------------------------------------------------------ the request
+
+    /// Looks for the next request of a client.
+    pub fn next_request(&mut self, token: u64) {
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        if client.stage != Stage::Idle {
+            return;
+        }
+        while client.wire.unread().starts_with(b"\r\n") {
+            client.wire.take(2); // RFC 9112 2.2: a blank line before a request means nothing
+        }
+        if client.wire.unread().is_empty() {
+            return;
+        }
+        match head::read(client.wire.unread()) {
+            Read::Partial => {}
+            Read::Whole(request) if client.is_control => self.answer_control(token, request.len),
+            Read::Whole(request) => {
+                client.request = request;
+                client.closes = !request.keeps;
+                client.is_answered = false;
+                client.body = BodyDecoder::new(request.framing);
+                client.head.clear();
+                let Client { wire, head, .. } = client;
+                head::pass_on(&wire.unread()[..request.len], head, b"");
+                wire.take(request.len);
+                self.begin(token);
+            }
+            Read::Invalid(why) => {
+                client.closes = true;
+                client.body = BodyDecoder::new(Framing::None);
+                self.books.requests += 1;
+                self.answer(token, 400, why, Some(Outcome::Malformed));
+            }
+        }
+        self.watch_client(token);
+    }
+
+    /// A request is there: what happens to it is drawn.
+    fn begin(&mut self, token: u64) {
+        self.books.requests += 1;
+        let fate = self.draws.next();
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        client.fate = fate;
+        if fate.is_dropped {
+            self.books.inject(Injected::Drop);
+            self.books.end(Outcome::Dropped);
+            client.stage = Stage::Silent;
+            client.wire.take_all();
+            return;
+        }
+        if fate.request_delay_ns > 0 {
+            self.books.inject(Injected::DelayRequest);
+            self.books.delayed_ns += fate.request_delay_ns;
+            let at_ns = sys::now_ns() + fate.request_delay_ns;
+            client.stage = Stage::Delayed;
+            client.at_ns = at_ns;
+            self.set_timer(token, at_ns);
+            return;
+        }
+        self.ask(token);
+    }
+
+    /// The request asks to go on to the service.
+    pub fn ask(&mut self, token: u64) {
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        if client.fate.reset == Some(Moment::Request) {
+            self.books.inject(Injected::Reset);
+            self.books.end(Outcome::Reset);
+            return self.reset_client(token);
+        }
+        if client.fate.is_error {
+            self.books.inject(Injected::Error);
+            let status = self.settings.faults.errors.status;
+            return self.answer(token, status, "an injected error", Some(Outcome::Error));
+        }
+        let now = sys::now_ns();
+        match self.admission.ask(token, now) {
+            Decision::Admitted => self.forward(token),
+            Decision::Rejected => self.reject(token, Outcome::QueueFull),
+            Decision::Waits(until_ns) => {
+                client.stage = Stage::Waiting(now);
+                client.at_ns = until_ns.unwrap_or(0);
+                if let Some(until_ns) = until_ns {
+                    self.set_timer(token, until_ns);
+                }
+                let waiting = self.admission.waiting();
+                self.books.waiting_most = self.books.waiting_most.max(waiting);
+            }
+        }
+    }
+
+    /// The request has waited as long as it may.
+    pub fn give_up_waiting(&mut self, token: u64) {
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        if let Stage::Waiting(since_ns) = client.stage {
+            self.admission.leave(token);
+            self.books.wait(sys::now_ns() - since_ns);
+            self.reject(token, Outcome::Waited);
+        }
+    }
+
+    fn reject(&mut self, token: u64, outcome: Outcome) {
+        let status = self.settings.faults.admit.map_or(503, |admit| admit.status);
+        let why = match outcome {
+            Outcome::Waited => "no place was free in time",
+            _ => "no place is free, and none to wait",
+        };
+        self.answer(token, status, why, Some(outcome));
+    }
+
+    /// The request goes to the service, on a kept connection or a new one.
+    pub fn forward(&mut self, token: u64) {
+        let in_flight = self.admission.in_flight();
+        self.books.in_flight_most = self.books.in_flight_most.max(in_flight);
+        if self.clients.get(token).is_none() {
+            return; // it left while it was about to go on, and gave its place back
+        }
+        self.books.forwarded += 1;
+        let backend = self.turn % self.settings.upstreams.len();
+        self.turn = backend + 1;
+        let upstream = match self.idle[backend].pop() {
+            Some(kept) => {
+                self.books.upstream_reused += 1;
+                Ok(kept)
+            }
+            None => self.connect(backend),
+        };
+        match upstream {
+            Ok(upstream) => self.hand_over(token, upstream),
+            Err(failure) => self.fail_client(token, failure, &[], false),
+        }
+    }
+
+    fn connect(&mut self, backend: usize) -> Result<u64, Failure> {
+        let socket =
+            sys::connect(self.settings.upstreams[backend]).map_err(|error| failure_of(&error))?;
+        self.books.upstream_opened += 1;
+        let fd = socket.as_raw_fd();
+        let pacing = self.pacing(Direction::Request);
+        let idle_request = head::Request {
+            len: 0,
+            is_head: false,
+            is_http10: false,
+            framing: Framing::None,
+            keeps: true,
+            expects: false,
+        };
+        let token = self.upstreams.insert(|token| Upstream {
+            wire: Wire::new(socket, token, pacing),
+            backend,
+            part: Part::Connecting,
+            client: None,
+            request: idle_request,
+            has_all: false,
+            was_held: false,
+            keeps: false,
+            cut: None,
+            patience: 0,
+            deadline_ns: 0,
+            is_timed: false,
+            at_ns: 0,
+        });
+        let events = libc::EPOLLOUT as u32;
+        if self.epoll.add(fd, events, token).is_err() {
+            self.upstreams.remove(token);
+            return Err(Failure::Connect);
+        }
+        if let Some(upstream) = self.upstreams.get(token) {
+            upstream.wire.watched = events;
+        }
+        Ok(token)
+    }
+
+    fn hand_over(&mut self, token: u64, on: u64) {
+        let (Some(client), Some(upstream)) = (self.clients.get(token), self.upstreams.get(on))
+        else {
+            return;
+        };
+        client.stage = Stage::Served(on);
+        upstream.client = Some(token);
+        upstream.request = client.request;
+        upstream.has_all = false;
+        upstream.was_held = false;
+        upstream.keeps = false;
+        upstream.cut = None;
+        upstream.deadline_ns = sys::now_ns().saturating_add(self.settings.timeout_ns);
+        if matches!(upstream.part, Part::Idle) {
+            upstream.part = Part::Head;
+        }
+        upstream.wire.put(&client.head);
+        self.time_upstream(on);
+        self.pump_request(token, on);
+        self.watch_client(token);
+    }
+
+    /// The connection to the service is there, or it is not.
+    pub fn on_connected(&mut self, token: u64) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        match sys::connected(upstream.wire.socket.as_raw_fd()) {
+            Ok(()) => {
+                upstream.part = Part::Head;
+                self.flush_upstream(token);
+                self.watch_upstream(token);
+            }
+            Err(error) => self.fail(token, failure_of(&error)),
+        }
+    }
+
+    /// Passes on what has come of a request's body.
+    pub fn pump_request(&mut self, token: u64, to: u64) {
+        let (Some(client), Some(upstream)) = (self.clients.get(token), self.upstreams.get(to))
+        else {
+            return;
+        };
+        while !client.body.is_done()
+            && upstream.wire.pending() < HIGH
+            && !client.wire.unread().is_empty()
+        {
+            match client.body.decode(client.wire.unread(), &mut |_| {}) {
+                Ok(decoded) => {
+                    upstream.wire.put(&client.wire.unread()[..decoded.consumed]);
+                    client.wire.take(decoded.consumed);
+                }
+                Err(violation) => return self.refuse_body(token, to, violation.what()),
+            }
+        }
+        upstream.has_all = client.body.is_done();
+        self.flush_upstream(to);
+    }
+
+    /// The body of a request cannot be read on: the service never gets the rest, so its connection ends.
+    fn refuse_body(&mut self, token: u64, to: u64, why: &str) {
+        self.remove_upstream(to);
+        self.release();
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        if client.is_answered {
+            self.books.end(Outcome::Malformed);
+            return self.reset_client(token);
+        }
+        client.closes = true;
+        client.body = BodyDecoder::new(Framing::None);
+        client.wire.take_all();
+        self.answer(token, 400, why, Some(Outcome::Malformed));
+    }
+
+    /// Throws away what comes of a body that nobody wants.
+    pub fn skip(&mut self, token: u64) {
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        while !client.body.is_done() && !client.wire.unread().is_empty() {
+            match client.body.decode(client.wire.unread(), &mut |_| {}) {
+                Ok(decoded) => client.wire.take(decoded.consumed),
+                Err(_) => return self.end_client(token),
+            }
+        }
+        if client.body.is_done() {
+            client.stage = Stage::Idle;
+            self.jobs.push_back(Job::Next(token));
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------- the answer
+
+    /// Reads on in what the service has said.
+    pub fn read_answer(&mut self, token: u64) {
+        loop {
+            let Some(upstream) = self.upstreams.get(token) else {
+                return;
+            };
+            match upstream.part {
+                Part::Connecting | Part::Idle | Part::Held => return,
+                Part::Body(decoder) => return self.pass_body(token, decoder),
+                Part::Head => {}
+            }
+            match parse_head(upstream.wire.unread(), upstream.request.is_head) {
+                HeadResult::Complete(head) if head.is_interim() => {
+                    self.pass_interim(token, head.len)
+                }
+                HeadResult::Complete(head) => self.begin_answer(token, head),
+                HeadResult::Invalid(_) => return self.fail(token, Failure::Malformed),
+                HeadResult::Partial => {
+                    let is_long = upstream.wire.unread().len() > MAX_HEAD_BYTES;
+                    let failure = match upstream.wire.peer {
+                        Peer::There if is_long => Failure::Malformed,
+                        Peer::There => return,
+                        Peer::Reset => Failure::Reset,
+                        Peer::Ended if upstream.wire.unread().is_empty() => Failure::Closed,
+                        Peer::Ended => Failure::Truncated,
+                    };
+                    return self.fail(token, failure);
+                }
+            }
+        }
+    }
+
+    /// An interim answer goes on as it is; clients of HTTP/1.0 do not know any.
+    fn pass_interim(&mut self, token: u64, len: usize) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        let to = upstream.client.filter(|_| !upstream.request.is_http10);
+        if let Some(client) = to.and_then(|to| self.clients.get(to)) {
+            client.wire.put(&upstream.wire.unread()[..len]);
+        }
+        upstream.wire.take(len);
+        if let Some(to) = to {
+            self.flush_client(to);
+        }
+    }
+
+    /// The head of the answer is there.
+    fn begin_answer(&mut self, token: u64, head: Head) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        upstream.keeps = head.keep_alive && !upstream.request.is_http10;
+        let Some(client_token) = upstream.client else {
+            upstream.wire.take(head.len);
+            upstream.part = Part::Body(BodyDecoder::new(head.framing));
+            return;
+        };
+        let Some(client) = self.clients.get(client_token) else {
+            return;
+        };
+        let fate = client.fate;
+        if fate.response_delay_ns > 0 && !upstream.was_held {
+            self.books.inject(Injected::DelayResponse);
+            self.books.delayed_ns += fate.response_delay_ns;
+            upstream.part = Part::Held;
+            upstream.at_ns = sys::now_ns() + fate.response_delay_ns;
+            let at_ns = upstream.at_ns;
+            return self.set_timer(token, at_ns);
+        }
+        if fate.reset == Some(Moment::Response) {
+            return self.reset_within(client_token, token);
+        }
+        let bytes = &upstream.wire.unread()[..head.len];
+        // What a client makes of the connection follows from what it reads, and that is passed on.
+        client.closes |= head.framing == Framing::UntilClose
+            || bytes.starts_with(b"HTTP/1.0")
+            || !client.body.is_done();
+        let add: &[u8] = match (client.closes, client.request.is_http10) {
+            (true, _) => b"Connection: close\r\n",
+            (false, true) => b"Connection: keep-alive\r\n",
+            (false, false) => b"",
+        };
+        let before = client.wire.pending();
+        head::pass_on(bytes, client.wire.output(), add);
+        client.is_answered = true;
+        upstream.wire.take(head.len);
+        upstream.part = Part::Body(BodyDecoder::new(head.framing));
+        if fate.reset != Some(Moment::Body) {
+            return;
+        }
+        match head.framing {
+            Framing::None | Framing::Length(0) => {
+                let half = before + (client.wire.pending() - before) / 2;
+                client.wire.keep_pending(half);
+                self.flush_client(client_token);
+                self.reset_within(client_token, token);
+            }
+            Framing::Length(length) => {
+                upstream.cut = Some(usize::try_from(length / 2).unwrap_or(usize::MAX));
+            }
+            Framing::Chunked | Framing::UntilClose => upstream.cut = Some(usize::MAX),
+        }
+    }
+
+    /// The client is reset on purpose; the service is heard to the end.
+    fn reset_within(&mut self, client: u64, upstream: u64) {
+        self.books.inject(Injected::Reset);
+        self.books.end(Outcome::Reset);
+        self.break_off(client);
+        self.orphan(upstream);
+    }
+
+    /// Passes on what has come of the body.
+    fn pass_body(&mut self, token: u64, mut decoder: BodyDecoder) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        let decoded = match decoder.decode(upstream.wire.unread(), &mut |_| {}) {
+            Ok(decoded) => decoded,
+            Err(_) => return self.fail(token, Failure::Malformed),
+        };
+        upstream.part = Part::Body(decoder);
+        let consumed = decoded.consumed;
+        if let Some(client_token) = upstream.client {
+            let piece = match &mut upstream.cut {
+                None => consumed,
+                Some(left) if *left == usize::MAX && consumed > 0 => {
+                    *left = 0;
+                    consumed / 2
+                }
+                Some(left) => {
+                    let piece = consumed.min(*left);
+                    *left -= if *left == usize::MAX { 0 } else { piece };
+                    piece
+                }
+            };
+            let is_cut = upstream.cut == Some(0);
+            if let Some(client) = self.clients.get(client_token) {
+                client.wire.put(&upstream.wire.unread()[..piece]);
+            }
+            upstream.wire.take(consumed);
+            if !decoded.done || is_cut {
+                self.flush_client(client_token);
+            }
+            if is_cut {
+                self.reset_within(client_token, token);
+            }
+        } else {
+            upstream.wire.take(consumed);
+        }
+        self.go_on(token, decoder);
+    }
+
+    /// After a piece of the body: is it whole, or will no more come?
+    fn go_on(&mut self, token: u64, decoder: BodyDecoder) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        if decoder.is_done() {
+            return self.finish(token);
+        }
+        match upstream.wire.peer {
+            Peer::There => {}
+            Peer::Reset => self.fail(token, Failure::Reset),
+            Peer::Ended if decoder.at_eof().is_ok() => {
+                upstream.keeps = false;
+                self.finish(token);
+            }
+            Peer::Ended => self.fail(token, Failure::Truncated),
+        }
+    }
+
+    /// The answer is whole: the connection is kept, the place is free, the client gets the rest.
+    fn finish(&mut self, token: u64) {
+        let Some(upstream) = self.upstreams.get(token) else {
+            return;
+        };
+        let client = upstream.client.take();
+        let is_clean = upstream.keeps
+            && upstream.has_all
+            && upstream.wire.pending() == 0
+            && upstream.wire.unread().is_empty()
+            && upstream.wire.peer == Peer::There;
+        let backend = upstream.backend;
+        if is_clean && self.idle[backend].len() < self.settings.keepalive {
+            upstream.part = Part::Idle;
+            upstream.deadline_ns = 0;
+            self.idle[backend].push(token);
+            self.watch_upstream(token);
+        } else {
+            self.remove_upstream(token);
+        }
+        self.release();
+        if let Some(client_token) = client {
+            if let Some(client) = self.clients.get(client_token) {
+                client.stage = Stage::Writing(Some(Outcome::Passed));
+            }
+            self.flush_client(client_token);
+        }
+    }
+
+    /// Everything of an answer has gone to the client.
+    pub fn written(&mut self, token: u64) {
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        let Stage::Writing(outcome) = client.stage else {
+            return;
+        };
+        if let Some(outcome) = outcome {
+            self.books.end(outcome);
+        }
+        client.stage = Stage::Skipping;
+        if client.closes {
+            self.end_client(token);
+        } else {
+            self.skip(token);
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------- failures
+
+    /// The service has been silent for too long.
+    pub fn time_out(&mut self, token: u64) {
+        self.fail(token, Failure::Timeout);
+    }
+
+    /// The service failed: its connection ends, its place is free, and the client sees it as the settings say.
+    pub fn fail(&mut self, token: u64, failure: Failure) {
+        let Some(upstream) = self.upstreams.remove(token) else {
+            return;
+        };
+        let was_reset = upstream.wire.peer == Peer::Reset;
+        match upstream.client {
+            Some(client) => self.fail_client(client, failure, upstream.wire.unread(), was_reset),
+            None => self.books.fail(failure),
+        }
+        self.release();
+    }
+
+    /// `rest`: what the service said last and was not passed on.
+    fn fail_client(&mut self, token: u64, failure: Failure, rest: &[u8], was_reset: bool) {
+        self.books.fail(failure);
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        if self.settings.failures == Failures::Answer && !client.is_answered {
+            let (status, why) = answers::of_failure(failure);
+            client.closes |= !client.body.is_done();
+            return self.answer(token, status, why, Some(Outcome::Failed));
+        }
+        client.wire.put(rest);
+        let resets = was_reset
+            || matches!(
+                failure,
+                Failure::Refused | Failure::Connect | Failure::Reset | Failure::Timeout
+            );
+        if resets {
+            self.books.end(Outcome::Failed);
+            self.flush_client(token);
+            return self.break_off(token);
+        }
+        client.closes = true;
+        client.stage = Stage::Writing(Some(Outcome::Failed));
+        self.flush_client(token);
+    }
+
+    // ------------------------------------------------------------------------------------- the proxy's own
+
+    /// Answers a request itself.
+    fn answer(&mut self, token: u64, status: u16, why: &str, outcome: Option<Outcome>) {
+        let retry_after_s = match outcome {
+            Some(Outcome::QueueFull | Outcome::Waited) => {
+                self.settings.faults.admit.map(|admit| admit.retry_after_s)
+            }
+            _ => None,
+        };
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        // Who waits for a word before the body may never send it: only the end of the connection is clear.
+        client.closes |= client.request.expects && !client.body.is_done();
+        let answer = answers::Own {
+            status,
+            why,
+            retry_after_s,
+            closes: client.closes,
+            is_http10: client.request.is_http10,
+            is_head: client.request.is_head,
+        };
+        answer.write(client.wire.output());
+        client.at_ns = 0;
+        client.stage = Stage::Writing(outcome);
+        self.flush_client(token);
+    }
+
+    /// Answers who reads the books.
+    fn answer_control(&mut self, token: u64, len: usize) {
+        let now = self.now();
+        let Some(client) = self.clients.get(token) else {
+            return;
+        };
+        let target = answers::target(&client.wire.unread()[..len]);
+        let answer = match target {
+            b"/metrics" => answers::page(200, &self.books.text(now)),
+            b"/ready" => answers::page(200, "ready\n"),
+            _ => answers::page(404, "GET /metrics, GET /ready\n"),
+        };
+        client.wire.take_all();
+        client.wire.put(&answer);
+        client.closes = true;
+        client.body = BodyDecoder::new(Framing::None);
+        client.stage = Stage::Writing(None);
+        self.flush_client(token);
+    }
+}
+
+fn failure_of(error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => Failure::Refused,
+        std::io::ErrorKind::TimedOut => Failure::Timeout,
+        _ => Failure::Connect,
+    }
+}

@@ -1,0 +1,78 @@
+//! The fault proxy: it stands before a service (or between two), and delays, breaks and admits requests as it
+//! is told, by chance with a seed. It keeps books of what it did, which are read on a port of their own.
+//!
+//! HTTP/1.1 on one thread and one epoll: heads are passed on byte for byte but for the fields of one
+//! connection, bodies as they are, and what the service does wrong arrives as it was. A general HTTP library
+//! would mend much of that, and could not break an answer off in its middle.
+
+mod admission;
+mod answers;
+mod books;
+mod connection;
+mod draws;
+mod exchange;
+mod head;
+mod pace;
+pub mod settings;
+mod slab;
+mod sys;
+mod wire;
+mod worker;
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{OwnedFd, RawFd};
+
+pub use settings::Settings;
+
+use worker::Worker;
+
+/// A proxy whose ports are bound; nobody is served until [`Proxy::serve`].
+pub struct Proxy {
+    settings: Settings,
+    listener: OwnedFd,
+    control: OwnedFd,
+    /// The port that clients come to.
+    pub port: u16,
+    /// The port that its books are read on.
+    pub control_port: u16,
+}
+
+/// A port that cannot be had.
+#[derive(Debug)]
+pub struct PortTaken {
+    /// Where it was to listen.
+    pub address: SocketAddrV4,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+impl std::fmt::Display for PortTaken {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "cannot listen on {}: {}", self.address, self.error)
+    }
+}
+
+impl Proxy {
+    /// Takes the ports.
+    pub fn bind(settings: Settings) -> Result<Proxy, PortTaken> {
+        let listen = |address: SocketAddrV4| {
+            sys::listen(address, 4096).map_err(|error| PortTaken { address, error })
+        };
+        let (listener, port) = listen(settings.listen)?;
+        let (control, control_port) = listen(settings.control)?;
+        Ok(Proxy {
+            settings,
+            listener,
+            control,
+            port,
+            control_port,
+        })
+    }
+
+    /// Serves on this thread until one of `ends` can be read or is closed.
+    pub fn serve(self, ends: &[RawFd]) -> io::Result<()> {
+        sys::raise_descriptor_limit();
+        Worker::new(self.settings, self.listener, self.control)?.run(ends)
+    }
+}

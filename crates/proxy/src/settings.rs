@@ -1,0 +1,375 @@
+//! What a proxy is told: where it stands and which faults it injects. The study's `faults` come here as JSON.
+
+use std::net::SocketAddrV4;
+
+use serde::Deserialize;
+
+/// Everything that a proxy is told.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Where clients come; port 0: a free one.
+    pub listen: SocketAddrV4,
+    /// Where its books are read.
+    pub control: SocketAddrV4,
+    /// Who answers; requests go to them in turn.
+    pub upstreams: Vec<SocketAddrV4>,
+    /// Idle connections that are kept to each upstream; 0: a new one for each request.
+    #[serde(default = "default_keepalive")]
+    pub keepalive: usize,
+    /// How long the service may take from the request to the end of its answer.
+    #[serde(default = "default_timeout_ns")]
+    pub timeout_ns: u64,
+    /// What the client sees of a service that failed before it answered.
+    #[serde(default)]
+    pub failures: Failures,
+    /// What it does wrong.
+    #[serde(default)]
+    pub faults: Faults,
+}
+
+fn default_keepalive() -> usize {
+    1024
+}
+
+fn default_timeout_ns() -> u64 {
+    60_000_000_000
+}
+
+/// What the client sees of a service that cannot be reached or ends a connection without an answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Failures {
+    /// The same end: a reset where there was a reset (or nobody listened), a close where there was a close.
+    #[default]
+    Pass,
+    /// 502, or 504 after the time-out, as most proxies answer.
+    Answer,
+}
+
+/// What it does wrong; each part is optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Time added.
+    pub delay: Delay,
+    /// Requests whose connection is reset.
+    pub reset: Reset,
+    /// Requests that are never answered.
+    pub drop: Share,
+    /// Requests that the proxy answers itself.
+    pub errors: Errors,
+    /// How fast bytes go through.
+    pub bandwidth: Option<Bandwidth>,
+    /// How many connections there may be.
+    pub connections: Option<Connections>,
+    /// How many requests the service has at once.
+    pub admit: Option<Admit>,
+}
+
+/// Time added to each request.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Delay {
+    /// Before the request asks for admission.
+    pub request: Option<Law>,
+    /// Before the first byte of the answer leaves.
+    pub response: Option<Law>,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+/// The law of a time; nanoseconds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Law {
+    /// Always the same.
+    Fixed {
+        /// The time.
+        ns: u64,
+    },
+    /// Anything between two bounds.
+    Uniform {
+        /// Shortest.
+        low_ns: u64,
+        /// Longest.
+        high_ns: u64,
+    },
+    /// Memoryless.
+    Exponential {
+        /// Mean.
+        mean_ns: u64,
+    },
+    /// Normal; a draw below 0 is 0.
+    Normal {
+        /// Mean.
+        mean_ns: u64,
+        /// Standard deviation.
+        sd_ns: u64,
+    },
+    /// Its logarithm is normal.
+    Lognormal {
+        /// Median.
+        median_ns: u64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+/// A share of the requests.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// From 0 to 1.
+    pub share: f64,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+/// When a connection is reset.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// When the request has come; the service never sees it.
+    #[default]
+    Request,
+    /// When the service begins to answer; the client sees nothing of that.
+    Response,
+    /// Within the answer: after half of its body, as far as that is known.
+    Body,
+}
+
+/// Requests whose connection is reset.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reset {
+    /// From 0 to 1.
+    pub share: f64,
+    /// When.
+    pub at: Moment,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+/// Requests that the proxy answers itself.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Errors {
+    /// From 0 to 1.
+    pub share: f64,
+    /// With which status.
+    pub status: u16,
+    /// Of the draws.
+    pub seed: u64,
+}
+
+impl Default for Errors {
+    fn default() -> Errors {
+        Errors {
+            share: 0.0,
+            status: 500,
+            seed: 0,
+        }
+    }
+}
+
+/// Which bytes are slow.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// To the client.
+    #[default]
+    Response,
+    /// To the service.
+    Request,
+    /// Both, each at this rate.
+    Both,
+}
+
+/// How fast bytes go through.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bandwidth {
+    /// Bytes a second.
+    pub rate: u64,
+    /// Whether all connections share it; else each has it.
+    #[serde(default)]
+    pub shared: bool,
+    /// Which bytes.
+    #[serde(default)]
+    pub of: Direction,
+}
+
+/// What happens to a connection above the bound.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Above {
+    /// It is reset at once.
+    #[default]
+    Refuse,
+    /// It waits in the accept queue, connected and unread.
+    Hold,
+}
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// At once.
+    pub most: u64,
+    /// What happens to one more.
+    #[serde(default)]
+    pub above: Above,
+}
+
+/// Admission control: how many requests the service has at once, and what happens to the others.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Admit {
+    /// Requests that the service has at once.
+    pub in_flight: usize,
+    /// Requests that wait for a place.
+    #[serde(default)]
+    pub queue: usize,
+    /// How long each waits at most; none: for ever.
+    #[serde(default)]
+    pub wait_ns: Option<u64>,
+    /// How the others are answered.
+    #[serde(default = "default_rejection")]
+    pub status: u16,
+    /// When they may come again, in seconds.
+    #[serde(default = "default_retry_after")]
+    pub retry_after_s: u64,
+}
+
+fn default_rejection() -> u16 {
+    503
+}
+
+fn default_retry_after() -> u64 {
+    1
+}
+
+impl Settings {
+    /// Reads them; every fault at once as (key, what).
+    pub fn read(json: &str) -> Result<Settings, Vec<(String, String)>> {
+        let settings: Settings = serde_json::from_str(json)
+            .map_err(|error| vec![("settings".to_owned(), error.to_string())])?;
+        let faults = settings.validate();
+        if faults.is_empty() {
+            Ok(settings)
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// Every fault at once as (key, what).
+    pub fn validate(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut note = |key: &str, what: String| found.push((key.to_owned(), what));
+        if self.upstreams.is_empty() {
+            note("upstreams", "there is nobody to pass on to".to_owned());
+        }
+        let faults = &self.faults;
+        for (key, share) in [
+            ("faults.reset.share", faults.reset.share),
+            ("faults.drop.share", faults.drop.share),
+            ("faults.errors.share", faults.errors.share),
+        ] {
+            if !(0.0..=1.0).contains(&share) {
+                note(key, format!("{share} is not a share from 0 to 1"));
+            }
+        }
+        for (key, law) in [
+            ("faults.delay.request", faults.delay.request),
+            ("faults.delay.response", faults.delay.response),
+        ] {
+            match law {
+                Some(Law::Uniform { low_ns, high_ns }) if low_ns > high_ns => {
+                    note(key, format!("uniform from {low_ns} down to {high_ns}"));
+                }
+                Some(Law::Lognormal { sigma, .. }) if !(0.0..=10.0).contains(&sigma) => {
+                    note(key, format!("sigma {sigma} is not from 0 to 10"));
+                }
+                _ => {}
+            }
+        }
+        let statuses = [
+            ("faults.errors.status", Some(faults.errors.status)),
+            (
+                "faults.admit.status",
+                faults.admit.map(|admit| admit.status),
+            ),
+        ];
+        for (key, status) in statuses {
+            if let Some(status) = status.filter(|status| !(400..600).contains(status)) {
+                note(key, format!("{status} is no status of an error"));
+            }
+        }
+        if faults.admit.is_some_and(|admit| admit.in_flight == 0) {
+            note("faults.admit.in_flight", "0 would admit nobody".to_owned());
+        }
+        if faults.connections.is_some_and(|bound| bound.most == 0) {
+            note(
+                "faults.connections.most",
+                "0 would let nobody in".to_owned(),
+            );
+        }
+        if faults
+            .bandwidth
+            .is_some_and(|bandwidth| bandwidth.rate == 0)
+        {
+            note(
+                "faults.bandwidth.rate",
+                "0 bytes a second pass nothing".to_owned(),
+            );
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str =
+        r#""listen": "127.0.0.1:0", "control": "127.0.0.1:0", "upstreams": ["127.0.0.1:1"]"#;
+
+    #[test]
+    fn settings_without_faults_do_nothing() {
+        let settings = Settings::read(&format!("{{{LEAST}}}")).unwrap();
+
+        assert!(settings.faults.admit.is_none());
+        assert_eq!(settings.faults.errors.share, 0.0);
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        let text = format!(
+            r#"{{{LEAST}, "faults": {{"reset": {{"share": 1.5}}, "admit": {{"in_flight": 0, "status": 200}},
+                "bandwidth": {{"rate": 0}}}}}}"#
+        );
+
+        let faults = Settings::read(&text).unwrap_err();
+
+        let keys: Vec<&str> = faults.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(
+            keys,
+            [
+                "faults.reset.share",
+                "faults.admit.status",
+                "faults.admit.in_flight",
+                "faults.bandwidth.rate"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused() {
+        let text = format!(r#"{{{LEAST}, "faults": {{"dealy": {{}}}}}}"#);
+
+        let faults = Settings::read(&text).unwrap_err();
+
+        assert!(faults[0].1.contains("dealy"), "{faults:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! A service that does wrong: a proxy without faults passes on what it did, and invents no answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use loadlens_engine::run::Run;
+use loadlens_origin::bad::{self, Behaviour};
+use loadlens_origin::{Config, Origin};
+use serde_json::{json, Value};
+
+use crate::harness::{proxy, Heard};
+
+const MS: u64 = 1_000_000;
+
+/// What a client sees: classes as docs/reference/record.md names them.
+type Seen = BTreeMap<&'static str, BTreeSet<String>>;
+
+fn stream(behaviour: &Behaviour, port: u16) -> Value {
+    let may_time_out = behaviour.expected.contains(&"timeout");
+    let mut step = json!({
+        "name": "step", "method": behaviour.method, "path": format!("/bad/{}", behaviour.name),
+    });
+    if behaviour.body_bytes > 0 {
+        step["body"] = json!({"kind": "text", "text": "y".repeat(behaviour.body_bytes)});
+    }
+    json!({
+        "name": behaviour.name,
+        "role": "load",
+        "target": {"host": "127.0.0.1", "port": port, "authority": format!("127.0.0.1:{port}")},
+        "scenarios": [{"name": "scenario", "weight": 1.0, "steps": [step]}],
+        "workload": {"kind": "closed", "users": 1, "requests": if may_time_out { 2 } else { 6 },
+            "think": {"kind": "fixed", "ns": behaviour.pause_ms * MS}},
+        "timeout_ns": if may_time_out { 1000 * MS } else { 10_000 * MS },
+    })
+}
+
+/// What a client sees of each behaviour; one after the other, as on connections that the proxy keeps nobody
+/// must hear what another was told.
+fn seen(behaviours: &[&'static Behaviour], port: u16) -> Seen {
+    behaviours
+        .iter()
+        .map(|behaviour| {
+            let streams = [stream(behaviour, port)];
+            let plan = json!({"schema_version": 1, "seed": 1, "threads": 1, "streams": streams});
+            let mut run = Run::new(&plan.to_string()).expect("the plan is good");
+            run.start().expect("the run starts");
+            assert!(run.wait(Duration::from_secs(60)), "still running");
+            let result: Value =
+                serde_json::from_str(&run.result().expect("a result")).expect("JSON");
+            let stream = &result["streams"][0];
+            let judged = ["ok", "unexpected_status", "check_failed"]
+                .into_iter()
+                .filter(|name| stream["requests"][*name].as_u64() > Some(0))
+                .map(str::to_owned);
+            let failed = stream["errors"]
+                .as_object()
+                .expect("errors")
+                .keys()
+                .cloned();
+            (behaviour.name, judged.chain(failed).collect())
+        })
+        .collect()
+}
+
+/// What is wrong with what arrives through a proxy.
+fn differing(behaviours: &[&'static Behaviour]) -> Vec<String> {
+    let origin = Origin::start(Config::default()).expect("the origin starts");
+    let front = proxy(origin.port, json!({"timeout_ns": 2_500 * MS}));
+
+    let through = seen(behaviours, front.port);
+
+    let books = front.books_when(|books| books.get("in_flight") == 0);
+    books.assert_balanced();
+    behaviours
+        .iter()
+        .filter_map(|behaviour| {
+            let classes = &through[behaviour.name];
+            let known = classes
+                .iter()
+                .all(|class| behaviour.expected.contains(&class.as_str()));
+            let (name, expected) = (behaviour.name, behaviour.expected);
+            (!known).then(|| format!("{name}: {classes:?}, expected {expected:?}"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_misbehaviour_arrives_as_what_it_is() {
+    let all: Vec<&'static Behaviour> = bad::all().collect();
+
+    // Most of the time is spent waiting for time-outs, so groups wait side by side.
+    let threads: Vec<_> = all
+        .chunks(all.len().div_ceil(12))
+        .map(|chunk| {
+            let chunk = chunk.to_vec();
+            std::thread::spawn(move || differing(&chunk))
+        })
+        .collect();
+    let wrong: Vec<String> = threads
+        .into_iter()
+        .flat_map(|thread| thread.join().expect("a group ends"))
+        .collect();
+
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn where_nobody_listens_the_client_is_reset_or_told() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let passing = proxy(port, json!({}));
+    let telling = proxy(port, json!({"failures": "answer"}));
+
+    let reset = passing.client().get("/");
+    let told = telling.client().get("/");
+
+    assert_eq!(reset, Heard::Reset(Vec::new()));
+    assert_eq!(told.status(), 502);
+    assert!(told.head().contains("\r\nLoadlens-Proxy: "), "{told:?}");
+    for front in [passing, telling] {
+        let books = front.books();
+        assert_eq!((books.failures("refused"), books.outcome("failed")), (1, 1));
+        books.assert_balanced();
+    }
+}
+
+#[test]
+fn a_service_that_says_nothing_for_too_long_is_given_up() {
+    let origin = Origin::start(Config::default()).expect("the origin starts");
+    let front = proxy(
+        origin.port,
+        json!({"failures": "answer", "timeout_ns": 100 * MS, "faults": {"admit": {"in_flight": 1}}}),
+    );
+
+    let late = front.client().get("/delay/2000");
+    let after = front.client().get("/bytes/1");
+
+    assert_eq!((late.status(), after.status()), (504, 200));
+    let books = front.books();
+    assert_eq!(books.failures("timeout"), 1);
+    books.assert_balanced();
+}
