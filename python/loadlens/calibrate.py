@@ -175,7 +175,7 @@ def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
 
 
 def missing_programs(study: Study) -> tuple[testbed.Missing, ...]:
-    """Every program that the services of any case need and this machine lacks: what `run` would refuse for."""
+    """Every program that the services of any case need and this machine lacks: `run` would refuse for it."""
     services = dict.fromkeys(service for case in study.cases for service in case.services)
     return testbed.missing(services, Path(study.folder))
 

@@ -252,7 +252,15 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "a latency is checked from above",
             "scenarios.look[0].check.latency",
         ),
-        (SMALL + "report: {promql: {}}\n", "promql is not supported yet", "report.promql"),
+        (SMALL + "report: {failed_as: ab}\n", "failed_as is not supported yet", "report.failed_as"),
+        (SMALL + "report: {promql: {a: rate(b)}}\n", "not PromQL: rate() wants a range", "report.promql.a"),
+        (SMALL + "report: {promql: {a: {expr: b, take: sum}}}\n", "'sum'", "report.promql.a.take"),
+        (SMALL + "report: {window: {}}\n", "a window without an edge", "report.window"),
+        (
+            SMALL + "report: {window: {from: 120%}}\n",
+            "a percentage here is at most 100%",
+            "report.window.from",
+        ),
     ],
 )
 def test_later_parts_of_the_format_are_never_ignored(

@@ -148,3 +148,61 @@ def test_an_entry_or_a_neighbour_that_the_case_does_not_have_is_a_fault(tmp_path
 
     assert "entry 'lb' is no service" in str(no_entry.value)
     assert "service lb needs b, which this case does not have" in str(no_backend.value)
+
+
+def test_a_window_beyond_the_measured_part_is_a_fault(tmp_path: Path) -> None:
+    text = STUDY_WITH_METRICS + "  window: {from: 5s, to: 25s}\n"
+    (tmp_path / "study.yaml").write_text(text)
+
+    with pytest.raises(DefinitionErrors, match="the window reaches 25 s, but one measures 20 s"):
+        design.plan(define.read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("services", "message"),
+    [
+        ("  api: {start: serve}\n", "no service of the study has metrics"),
+        ("  api: {start: serve, scrape: {}}\n", "topk() is answered by a Prometheus server only"),
+        ("  api: {start: serve}\n  prom: {use: prometheus}\n", "service prom has nothing to scrape"),
+        ("  api: {start: serve}\n  prom: {use: prometheus, over: api}\n", "api has no metrics to scrape"),
+        ("  api: {start: serve, scrape: {}}\n  prom: {use: prometheus}\n", None),
+    ],
+)
+def test_an_expression_that_nobody_could_answer_is_a_fault(
+    tmp_path: Path, services: str, message: str | None
+) -> None:
+    text = STUDY_WITH_METRICS.replace("  api: {start: serve, scrape: {}}\n", services)
+    (tmp_path / "study.yaml").write_text(text + "  promql: {top: 'topk(1, a)'}\n")
+
+    if message is None:
+        planned = design.plan(define.read(tmp_path))
+        assert planned.cases[0].services[1].over == ("api",)
+        return
+    with pytest.raises(DefinitionErrors) as raised:
+        design.plan(define.read(tmp_path))
+    assert any(fault.message == message for fault in raised.value.faults)
+
+
+def test_what_a_query_takes_follows_from_its_expression(tmp_path: Path) -> None:
+    text = STUDY_WITH_METRICS + "  promql: {all: 'increase(a[$__range])', now: 'rate(a[2s])'}\n"
+    (tmp_path / "study.yaml").write_text(text)
+
+    planned = design.plan(define.read(tmp_path)).report["promql"]
+
+    assert [(query["name"], query["take"], query["step_s"]) for query in planned] == [
+        ("all", "last", 1.0),
+        ("now", "mean", 1.0),
+    ]
+
+
+STUDY_WITH_METRICS = """\
+schema: 1
+study: metrics
+question: what?
+services:
+  api: {start: serve, scrape: {}}
+entry: api
+scenarios: {look: [{get: /}]}
+experiments: {one: {mix: look, load: {users: 1, duration: 20s}}}
+report:
+"""

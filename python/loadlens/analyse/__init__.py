@@ -24,8 +24,10 @@ from loadlens.analyse import (
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, curve_of, gather
 from loadlens.analyse.gates import gates_of
+from loadlens.analyse.queries import Asked, asked_of
 from loadlens.analyse.source import RunSource
 from loadlens.analyse.trial import measure
+from loadlens.design.reporting import window_of
 from loadlens.findings.curves import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.report import AccountingRow, CaseDetail, Report
@@ -84,7 +86,7 @@ def report(record: RunSource) -> Report:
         matrices=matrix.matrices(known.cases, capacities, known.facts.cores, study),
         published=section,
         charts=shown_charts,
-        details=_details(known),
+        details=_details(known, asked_of(study)),
         accounting=known.books,
         environment=answer.environment_rows(environment),
         environment_differences=answer.environment_differences(known.cases),
@@ -99,7 +101,8 @@ def report(record: RunSource) -> Report:
 
 def _measured(record: RunSource) -> Measured:
     study = record.study
-    trials = [measure(trial) for trial in record.trials]
+    window = window_of(study.get("report") or {})
+    trials = [measure(trial, window) for trial in record.trials]
     cases = tuple(
         CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
         for plan in study["cases"]
@@ -123,11 +126,13 @@ def _capacities(known: Measured) -> dict[str, tuple[CurveCases, Capacity]]:
     return found
 
 
-def _details(known: Measured) -> tuple[CaseDetail, ...]:
+def _details(known: Measured, asked: Asked) -> tuple[CaseDetail, ...]:
     open_when_alone = len(known.cases) == 1
     allotted = {case.slug: curve.cores_allotted for group, curve in _pairs(known) for case in group.cases}
     return tuple(
-        details.detail(case, allotted.get(case.slug, float(known.facts.cores)), is_open=open_when_alone)
+        details.detail(
+            case, allotted.get(case.slug, float(known.facts.cores)), asked, is_open=open_when_alone
+        )
         for case in known.cases
     )
 

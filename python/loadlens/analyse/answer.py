@@ -11,6 +11,8 @@ from typing import Any
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.source import Json
+from loadlens.analyse.window import WHOLE, in_words
+from loadlens.design.reporting import window_of
 from loadlens.findings import Verdict
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts, Gate
@@ -215,6 +217,9 @@ def limits(
     found = [f"quick profile: {text}" for text in study.get("quick_differences") or ()]
     found += [str(note) for note in study.get("notes") or ()]
     found += [f"damaged record: {text}" for text in damage]
+    window = window_of(study.get("report") or {})
+    if window != WHOLE:
+        found.append(f"figures are taken {in_words(window)}; the accounting is that of whole trials")
     found += _trials_left_out(cases)
     found += _cores(cases, facts.cores)
     held = [case.name for case in cases if case.is_held_out]

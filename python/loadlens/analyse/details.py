@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.analyse import insides, logs, tables
+from loadlens.analyse import insides, logs, queries, tables
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes
 from loadlens.analyse.metrics import inside
+from loadlens.analyse.queries import Asked
 from loadlens.analyse.resources import Series
 from loadlens.analyse.source import Json, StreamPlan
 from loadlens.analyse.trial import StreamMeasures, TrialMeasures
@@ -41,7 +42,7 @@ MIB = 1024.0**2
 Row = dict[str, object]
 
 
-def detail(case: CaseMeasures, cores: float, *, is_open: bool) -> CaseDetail:
+def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> CaseDetail:
     """Everything about one case."""
     return CaseDetail(
         slug=case.slug,
@@ -50,7 +51,8 @@ def detail(case: CaseMeasures, cores: float, *, is_open: bool) -> CaseDetail:
         trial_columns=COLUMNS,
         trials=tuple(_trial_row(case, trial) for trial in case.trials),
         failures=_failures(case),
-        charts=_charts(case, cores),
+        charts=_charts(case, cores, asked),
+        queries=queries.table(case, asked),
         log_tail=_log_tail(case),
         open=is_open,
         phases=tables.phases(case),
@@ -210,7 +212,7 @@ def _log_tail(case: CaseMeasures) -> str:
 # --- charts -----------------------------------------------------------------------------------------------
 
 
-def _charts(case: CaseMeasures, cores: float) -> tuple[Chart, ...]:
+def _charts(case: CaseMeasures, cores: float, asked: Asked) -> tuple[Chart, ...]:
     if case.reference is None:
         return ()
     trial = case.usable[0]
@@ -219,6 +221,7 @@ def _charts(case: CaseMeasures, cores: float) -> tuple[Chart, ...]:
         heat_chart(case, trial, cores),
         resource_chart(case, trial),
         insides.chart(case),
+        queries.chart(case, asked),
     ]
     return tuple(chart for chart in found if chart is not None)
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from loadlens.analyse import failures, resources, served, told
 from loadlens.analyse.source import HistogramRow, Json, StepPlan, StreamPlan, TrialSource, streams_of
+from loadlens.analyse.window import WHOLE, narrowed
 from loadlens.errors import RecordError
+from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts, counts_from_histograms
@@ -203,10 +205,15 @@ class TrialMeasures:
         return dict(engine.get("generator") or {})
 
 
-def measure(source: TrialSource) -> TrialMeasures:
-    """Measure one trial; one that never ran or whose files are damaged has no grid and no streams."""
+def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
+    """Measure one trial; one that never ran or whose files are damaged has no grid and no streams.
+
+    Args:
+        source: The trial.
+        window: The part of its measured part that figures are taken from, to whole recorded intervals.
+    """
     try:
-        return _measure(source)
+        return _measure(source, window)
     except RecordError as fault:
         return _nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
 
@@ -217,11 +224,15 @@ def _nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
     return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, damage)
 
 
-def _measure(source: TrialSource) -> TrialMeasures:
-    counters = source.counters() if source.engine is not None else []
+def _measure(source: TrialSource, window: Window) -> TrialMeasures:
+    recorded = source.counters() if source.engine is not None else []
+    counters = narrowed(recorded, window)
     grid = grid_of(counters)
     if grid is None:
-        return _nothing(source)
+        is_outside = grid_of(recorded) is not None
+        return _nothing(
+            source, "the window holds no whole interval of what was measured" if is_outside else ""
+        )
     plans = streams_of(source.plan)
     histograms = list(source.intervals())
     streams = tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)

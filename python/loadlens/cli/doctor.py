@@ -1,4 +1,4 @@
-"""`loadlens doctor`: can this machine be trusted, how punctual is the generator on it, what does a study lack?"""
+"""`loadlens doctor`: can this machine be trusted, how punctual is the generator, what does a study lack?"""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def doctor(
         typer.Option(
             "--variant",
             metavar="SERVICE=NAME",
-            help="Look at a service of the study in this of its variants; may be repeated. Default: the first "
-            "whose needs the machine meets. Example: --variant api=cowboy",
+            help="Look at a service of the study in this of its variants; may be repeated. Default: the "
+            "first whose needs the machine meets. Example: --variant api=cowboy",
         ),
     ] = None,
     as_json: Annotated[

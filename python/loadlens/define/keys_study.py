@@ -6,15 +6,18 @@ from typing import Any, Final, get_args
 
 from loadlens.define.keys_load import EXPERIMENT, FEED, FRESH, NEEDS_CORES, PROBES, SCENARIO, TRIALS
 from loadlens.define.keys_testbed import RESET, SERVICE, TLS
-from loadlens.define.shape import DASHED, PLAIN, At, Block, Key, Label, Many, Named
+from loadlens.define.shape import ANY, DASHED, PLAIN, At, Block, Key, Label, Many, Named, Short
 from loadlens.define.values import (
     AUTH,
     ENTRY,
     FIXED_COUNT,
+    FIXED_EDGE,
     FIXED_LINE,
     FIXED_NUMBER,
+    FIXED_PROMQL,
     FIXED_SCALAR,
     FIXED_SEED,
+    FIXED_STEP,
     FIXED_TEXT,
     FIXED_TOLERANCE,
     METRIC,
@@ -30,11 +33,13 @@ from loadlens.model.definition import (
     ObjectivePart,
     OrderPart,
     PublishedPart,
+    QueryPart,
     QuickPart,
     ReportPart,
+    WindowPart,
 )
 from loadlens.model.report import ChartKind
-from loadlens.model.study import COMPARED
+from loadlens.model.study import COMPARED, TAKES
 
 CLAIM_KINDS: Final = ("ratio", "rises", "order", "same")
 
@@ -78,6 +83,11 @@ def _one_claim(node: Tree, at: At) -> None:
             )
     if kind == "ratio" and "published" not in node.items:
         at.fault(node.line, "claim ratio without the published number", "published: 4.5, within: 30%")
+
+
+def _window_has_an_edge(node: Tree, at: At) -> None:
+    if not {"from", "to"} & set(node.items):
+        at.fault(node.line, "a window without an edge", "from: 5s, or to: 35s, or both")
 
 
 _LEVEL_OF: Final = Named(Label(), "factor", PLAIN)
@@ -162,6 +172,41 @@ COMPARE: Final = Block(
     "cases' table does not have is added to it.",
 )
 
+WINDOW: Final = Block(
+    "window",
+    WindowPart,
+    {
+        "from": Key(FIXED_EDGE, "where it begins: `5s`, or `25%` of the measured part", "0s", field="begin"),
+        "to": Key(FIXED_EDGE, "where it ends: `35s` or `75%`", "the end of the measured part", field="end"),
+    },
+    "The part of each trial that figures are taken from, counted from where the measured part begins. The "
+    "accounting stays that of whole trials.",
+    check=_window_has_an_edge,
+)
+
+QUERY: Final = Block(
+    "query",
+    QueryPart,
+    {
+        "expr": Key(
+            FIXED_PROMQL,
+            "PromQL; `$__range` is the length of the part: `increase(a[$__range])`",
+            required=True,
+        ),
+        "unit": Key(FIXED_LINE, "the unit of its value: `s`, `requests/s`", "none"),
+        "take": Key(
+            fixed_choice(*TAKES),
+            "which of its values over the part is its figure: the one at the end, their mean, the largest or "
+            "the smallest",
+            "last with `$__range`, otherwise mean",
+        ),
+        "step": Key(FIXED_STEP, "time between two values over the part", "1s"),
+    },
+    "A PromQL expression over each trial's measured part: a row in a table of the case, a line over time. "
+    "A service with `use: prometheus` answers it; without one, our own evaluation of what our scrapes "
+    "recorded. Record and report say which.",
+)
+
 REPORT: Final = Block(
     "report",
     ReportPart,
@@ -172,11 +217,17 @@ REPORT: Final = Block(
         "compare": Key(
             Many(COMPARE), "figures of an experiment's cases side by side, one chart each", "none"
         ),
+        "window": Key(
+            WINDOW, "the part of each trial that figures are taken from", "the whole measured part"
+        ),
+        "promql": Key(
+            Named(Short(QUERY, "expr"), "query", ANY),
+            "expressions over the metrics of services with a `scrape`: "
+            "`{requests: increase(a_total[$__range])}`",
+        ),
     },
     "What the report shows besides what it always shows.",
     refused={
-        "window": "charts",
-        "promql": "charts",
         "failed_as": "compare: [{metric: ab_failed.share}]",
     },
 )

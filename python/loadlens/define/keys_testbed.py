@@ -40,7 +40,7 @@ from loadlens.model.definition import (
 from loadlens.model.topology import BALANCER_SETTINGS, BALANCING_POLICIES
 
 SIGNALS: Final = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2")
-_OTHER_USES: Final = ("haproxy", "prometheus", "compose")
+_OTHER_USES: Final = ("haproxy", "compose")
 
 
 def _one_build(node: Tree, at: At) -> None:
@@ -202,7 +202,7 @@ SERVICE: Final = Block(
     ServicePart,
     {
         "use": Key(
-            choices("process", "postgres", "nginx", "fault-proxy", later=_OTHER_USES),
+            choices("process", "postgres", "nginx", "fault-proxy", "prometheus", later=_OTHER_USES),
             "what kind of part it is",
             "process",
         ),
@@ -213,7 +213,9 @@ SERVICE: Final = Block(
         ),
         "when": Key(TRUTH, "whether the case has this service at all: `$balanced`", "true"),
         "over": Key(
-            Many(LINE, or_one=True), "nginx, fault-proxy: the services whose replicas it stands before"
+            Many(LINE, or_one=True),
+            "nginx, fault-proxy: the services whose replicas it stands before; prometheus: those that it "
+            "scrapes, if not all with a `scrape`",
         ),
         "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
         "settings": Key(

@@ -13,7 +13,7 @@ from typing import Final
 
 from loadlens.define.keys_load import Item
 from loadlens.define.keys_study import STUDY
-from loadlens.define.shape import Block, Many, Named, Schema, Shape
+from loadlens.define.shape import Block, Many, Named, Schema, Shape, Short
 from loadlens.define.values import SHARED_SCHEMAS
 from loadlens.model.study import EXTREMES, METRICS, STATISTICS, TIMES
 
@@ -129,6 +129,8 @@ def _blocks(shape: Shape) -> Iterator[Block]:
     def walk(each: Shape) -> None:
         if isinstance(each, Named | Many):
             walk(each.item)
+        elif isinstance(each, Short):
+            walk(each.block)
         elif isinstance(each, Item):
             for block in each.blocks:
                 walk(block)

@@ -197,6 +197,30 @@ class Many:
 
 
 @dataclass(frozen=True, slots=True)
+class Short:
+    """A block, or the value of one of its keys alone."""
+
+    block: Block
+    key: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.block.keys[self.key].shape.words}, or {self.block.words}"
+
+    def read(self, node: Node, at: At) -> Any:
+        if isinstance(node, Tree):
+            return self.block.read(node, at)
+        key = self.block.keys[self.key]
+        part = key.shape.read(node, at)
+        if part is MISSING:
+            return MISSING
+        return self.block.make(place=at.place(node.line), **{key.field or self.key: part})
+
+    def schema(self) -> Schema:
+        return {"anyOf": [self.block.keys[self.key].shape.schema(), self.block.schema()]}
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """What names of a kind look like."""
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from loadlens import units
+from loadlens import promql, units
 from loadlens.define import loads, names
 from loadlens.define.shape import Fixed, Schema, Value
-from loadlens.model.study import METRICS
+from loadlens.model.study import METRICS, Edge
 from loadlens.model.topology import Entry, Scalar
 from loadlens.model.workload import Auth, Bounds, Connection
 from loadlens.units import UnitError, shown
@@ -338,6 +338,25 @@ def _cpus(value: Any) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def _edge(value: Any) -> Edge:
+    """A place in the measured part."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return Edge(share=units.share(value))
+    return Edge(seconds=units.duration_s(value))
+
+
+def _promql(value: Any) -> str:
+    """An expression as written; of one that only a server answers the study is asked whether it has one."""
+    text = _text(value).strip()
+    try:
+        promql.parse(text)
+    except promql.NotOurs:
+        pass
+    except promql.PromqlError as error:
+        raise UnitError(f"not PromQL: {error}", "rate(requests_total[5s])") from None
+    return text
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnitError(f"wanted a number, got {shown(value)}", "4.5")
@@ -523,6 +542,11 @@ FIXED_NUMBER: Final = Fixed("number", _number, {"type": "number"})
 FIXED_COUNT: Final = Fixed("count", _counted(1, 100_000), _ref("count"))
 FIXED_SEED: Final = Fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
 FIXED_TOLERANCE: Final = Fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
+FIXED_EDGE: Final = Fixed("duration or percentage", _edge, {"type": ["string", "number"]})
+FIXED_STEP: Final = Fixed(
+    "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")
+)
+FIXED_PROMQL: Final = Fixed("PromQL expression", _promql, _ref("text"))
 FIXED_SECONDS: Final = Fixed("duration", units.duration_s, _ref("duration"))
 METRIC: Final = Fixed("metric", _metric, {"enum": list(METRICS)})
 STUDY_NAME: Final = Fixed("name", _identifier, {"type": "string"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loadlens.design import profile
+from loadlens.design import profile, reporting
 from loadlens.design.cases import TRIALS, cases_of
 from loadlens.design.duration import Duration, Seen, duration, estimated_seconds, load_seconds
 from loadlens.design.feeds import Templates
@@ -64,6 +64,7 @@ def plan(
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
     cases = cases_of(wanted, faults, templates, read_due_times)
+    reporting.check(definition.report, cases, faults)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)
     report = definition.report
@@ -94,7 +95,7 @@ def _report(part: ReportPart, definition: Definition) -> dict[str, Any]:
     compared = [
         {"metric": one.metric, "experiment": one.experiment or only, "step": one.step} for one in part.compare
     ]
-    return {"charts": list(part.charts), "compare": compared}
+    return {"charts": list(part.charts), "compare": compared, **reporting.as_planned(part)}
 
 
 def _published(definition: Definition) -> Published | None:

@@ -36,7 +36,11 @@ def services(definition: Definition, fill: Filler) -> tuple[Service, ...]:
     present = {
         name: part for name, part in definition.services.items() if fill.value(part.when, default=True)
     }
-    made = tuple(_service(name, part, definition.folder, fill) for name, part in present.items())
+    made = _with_scraped(
+        tuple(_service(name, part, definition.folder, fill) for name, part in present.items()),
+        definition,
+        fill,
+    )
     for service in made:
         for other in (*service.after, *service.over):
             if other in definition.services and other not in present:
@@ -46,6 +50,25 @@ def services(definition: Definition, fill: Filler) -> tuple[Service, ...]:
                     f"a `when` for {service.name} too",
                 )
     return made
+
+
+def _with_scraped(made: tuple[Service, ...], definition: Definition, fill: Filler) -> tuple[Service, ...]:
+    """The services; Prometheus with what it scrapes: what its study says, or all that have metrics."""
+    scraped = tuple(service.name for service in made if service.scrape is not None)
+    found = []
+    for service in made:
+        if service.use == "prometheus":
+            part = definition.services[service.name]
+            dumb = [name for name in service.over if name in definition.services and name not in scraped]
+            if dumb:
+                fill.fault(f"{dumb[0]} has no metrics to scrape", part.over[0].place, "scrape: {}")
+            elif not service.over and not scraped:
+                fill.fault(
+                    f"service {service.name} has nothing to scrape", part.place, "scrape: {} of a service"
+                )
+            service = replace(service, over=service.over or scraped)
+        found.append(service)
+    return tuple(found)
 
 
 def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service:
@@ -91,7 +114,7 @@ _ONLY_OF = {
     "env": ("process",),
     "server_times": ("process",),
     "runtime": ("process",),
-    "over": ("nginx", "fault-proxy"),
+    "over": ("nginx", "fault-proxy", "prometheus"),
     "policy": ("nginx",),
     "settings": ("postgres", "nginx", "fault-proxy"),
     "faults": ("fault-proxy",),
@@ -111,6 +134,8 @@ def _check_fits(name: str, part: ServicePart, use: Use, fill: Filler) -> None:
             )
     if use == "process" and part.start is None:
         fill.fault(f"service {name} without start", part.place, "start: the command that runs it")
+    if use == "prometheus" and part.scrape is not None:
+        fill.fault(f"service {name}: Prometheus is not scraped here", part.scrape.place, "remove scrape")
     if use in BALANCER_SETTINGS and not part.over:
         fill.fault(f"service {name} stands before nothing", part.place, "over: the name of a service")
     if use != "process" and part.replicas is not None and fill.value(part.replicas, 1) != 1:

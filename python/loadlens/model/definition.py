@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.profile import Leg, ReplayText
+from loadlens.model.study import Edge
 from loadlens.model.topology import DelayLaw, Entry, Runtime, Scalar, Use
 from loadlens.model.workload import Auth, Bounds, Connection, Cookies, Think
 
@@ -490,10 +491,28 @@ class ComparePart:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowPart:
+    place: Place
+    begin: Edge | None = None
+    end: Edge | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPart:
+    place: Place
+    expr: str
+    unit: str = ""
+    take: str | None = None
+    step: float = 1.0  # s
+
+
+@dataclass(frozen=True, slots=True)
 class ReportPart:
     place: Place
     charts: tuple[str, ...] = ()
     compare: tuple[ComparePart, ...] = ()
+    window: WindowPart | None = None
+    promql: Mapping[str, QueryPart] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

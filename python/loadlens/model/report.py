@@ -171,6 +171,7 @@ class CaseDetail:
     setup: Table | None = None  # variant and place of each service
     inside: Table | None = None  # what runtimes, servers and the kernel told
     backends: Table | None = None  # who got the requests behind a balancer
+    queries: Table | None = None  # PromQL that the study asks
 
 
 @dataclass(frozen=True, slots=True)

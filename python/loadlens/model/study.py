@@ -30,6 +30,46 @@ METRICS: Final = (
 COMPARED: Final = (*TIMES[:2], *METRICS)
 
 
+TAKES: Final = ("last", "mean", "max", "min")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A place in the measured part: so many seconds after its beginning, or a share of it."""
+
+    seconds: float | None = None
+    share: float | None = None
+
+    def of(self, length_s: float) -> float:
+        """Seconds from the beginning of a part of this length."""
+        return self.share * length_s if self.share is not None else float(self.seconds or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of each trial that figures are taken from; none: that edge of the measured part."""
+
+    begin: Edge | None = None
+    end: Edge | None = None
+
+    def of(self, begin_s: float, end_s: float) -> tuple[float, float]:
+        """Its edges in a trial whose measured part has these."""
+        length = end_s - begin_s
+        begin = begin_s if self.begin is None else begin_s + self.begin.of(length)
+        return begin, end_s if self.end is None else min(end_s, begin_s + self.end.of(length))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A PromQL expression that the report answers for each trial."""
+
+    name: str
+    expression: str
+    unit: str = ""
+    take: str = "mean"  # one of TAKES
+    step_s: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """One level of a factor: its name and the params that it binds."""

@@ -15,7 +15,7 @@ from loadlens.model.workload import Tls
 
 Scalar = str | int | float | bool
 BuildKind = Literal["python", "node", "maven", "mix", "run"]
-Use = Literal["process", "postgres", "nginx", "fault-proxy"]
+Use = Literal["process", "postgres", "nginx", "fault-proxy", "prometheus"]
 Runtime = Literal["node", "beam"]
 
 BALANCING_POLICIES: Final = ("round-robin", "least-connections", "random-two", "ip-hash")
@@ -208,7 +208,7 @@ class Service:
     server_times: ServerTimes | None = None
     scrape: Scrape | None = None
     runtime: Runtime | None = None  # what runs it, to be sampled from inside
-    over: tuple[str, ...] = ()  # what a balancer or proxy stands before: all replicas of these
+    over: tuple[str, ...] = ()  # what a balancer or proxy stands before, or Prometheus scrapes: all replicas
     policy: str | None = None  # of a balancer; none: its first
     settings: tuple[tuple[str, str], ...] = ()
     faults: ProxyFaults | None = None  # of a fault proxy

@@ -88,6 +88,7 @@ def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
         ("Checks", detail.checks),
         ("Parts of a request", detail.phases),
         ("Who got the requests", detail.backends),
+        ("PromQL", detail.queries),
     )
     return [(title, table) for title, table in named if table is not None]
 

@@ -19,7 +19,7 @@ from loadlens.errors import EngineError, TestbedError
 from loadlens.model.study import PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
-from loadlens.run import environment, gates, planning, watching
+from loadlens.run import environment, gates, planning, queries, watching
 from loadlens.run.bench import Bench
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Load, Progress, Step, Stopping, Warned
@@ -39,6 +39,7 @@ class Around:
     interrupts: Interrupts
     progress: Progress
     environment: Mapping[str, Any]  # of the run's start
+    report: Mapping[str, Any] = field(default_factory=dict)  # what the study's report is to answer
 
 
 @dataclass(slots=True)
@@ -151,6 +152,7 @@ def _under_load(
         )
         drained = time.monotonic_ns()
         done.engine = result
+        _ask_queries(testbed, around, done, result)
         if watch.fault is None:
             watch()  # a service may have ended with the last request
         hole = None if monitor.is_running() else "the monitors ended before the load did"
@@ -166,6 +168,17 @@ def _under_load(
         "readiness_requests": testbed.readiness_requests,
     }
     _judge(result, watch, around, done)
+
+
+def _ask_queries(testbed: Testbed, around: Around, done: Conducted, result: Result) -> None:
+    """The report's PromQL, while the server is up; what came of it is kept."""
+    answers = queries.ask(around.report, testbed, result)
+    if answers is None:
+        return
+    done.trial.write_answers(answers)
+    failed = [f"{answer['name']}: {answer['error']}" for answer in answers["answers"] if answer["error"]]
+    if failed:
+        done.notes.append(f"Prometheus refused {'; '.join(failed)}")
 
 
 class _Show:

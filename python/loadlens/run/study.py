@@ -163,7 +163,9 @@ class _Run:
             shared_logs=self.writer.shared_logs,
             tell=self._testbed_event,
         ) as bench:
-            around = Around(self.writer, bench, self.interrupts, self.progress, self.environment)
+            around = Around(
+                self.writer, bench, self.interrupts, self.progress, self.environment, self.study.report
+            )
             try:
                 for _block, trials in groupby(pending, key=lambda trial: trial.block):
                     self._block(list(trials), around)

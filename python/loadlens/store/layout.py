@@ -33,6 +33,7 @@ COUNTERS = "counters.jsonl"
 SAMPLES = "samples.parquet"
 CONNECTIONS = "connections.parquet"
 READINGS = "readings.parquet"
+PROMQL = "promql.json"
 
 PARQUET_VERSION_KEY = "loadlens.schema_version"  # in the file's key-value metadata
 HLOG_VERSION_LINE = "#[Loadlens schema_version: {version}]"  # first line of a sealed interval log

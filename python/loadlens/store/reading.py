@@ -74,6 +74,15 @@ class TrialRecord:
             return rows.read_parquet(self._checked(layout.READINGS), readings.schema())
         return readings.read_live(self.path / layout.LIVE / layout.READINGS_JSONL, self.t0_monotonic_ns)
 
+    def answers(self) -> dict[str, Any]:
+        """What a Prometheus server answered (docs/reference/record.md); empty when nothing was asked."""
+        path = self.path / layout.PROMQL
+        if layout.PROMQL not in self.digests and not path.is_file():
+            return {}
+        content = files.read_json(self._checked(layout.PROMQL))
+        layout.version_of(content, path)
+        return content
+
     def counters(self) -> list[dict[str, Any]]:
         """One row for each interval and stream, and one an interval for the engine itself."""
         path = self._text_file(layout.COUNTERS)

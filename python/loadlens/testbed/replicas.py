@@ -82,17 +82,18 @@ def lay_out(
     uses = {service.name: service.use for service in services}
     shared: dict[str, Scalar] = {**around.values, "host": HOST, "scratch": str(around.scratch)}
     for name, replicas in taken.items():
-        for number, by_name in enumerate(replicas, 1):
+        for number, replica_ports in enumerate(replicas, 1):
             prefixes = (name, f"{name}.{number}") if number == 1 else (f"{name}.{number}",)
             for prefix in prefixes:
-                shared |= _addresses(prefix, by_name, PIECES[uses[name]])
+                shared |= _addresses(prefix, replica_ports, PIECES[uses[name]])
     names = Names(shared)
+    by_name = {service.name: service for service in services}
     secrets: list[str] = []
     laid: dict[str, tuple[Replica, ...]] = {}
     for service in services:
         made: list[Replica] = []
         for number in range(1, service.replicas + 1):
-            replica, hidden = _replica(service, number, names, around, taken)
+            replica, hidden = _replica(service, number, names, around, taken, by_name)
             made.append(replica)
             secrets.extend(hidden)
         laid[service.name] = tuple(made)
@@ -116,6 +117,7 @@ def _replica(
     names: Names,
     around: Surroundings,
     taken: Mapping[str, tuple[Mapping[str, int], ...]],
+    services: Mapping[str, Service],
 ) -> tuple[Replica, tuple[str, ...]]:
     ports = taken[service.name][number - 1]
     own: dict[str, Scalar] = {"replica": number}
@@ -137,6 +139,7 @@ def _replica(
         names=names,
         environment=environment,
         others=taken,
+        services=services,
     )
     layout = PIECES[service.use].lay_out(site)
     command = Command(

@@ -109,7 +109,10 @@ class Testbed:
             values: Further names, such as calibrated values.
             on_event: Gets a mapping with the key `event` for everything that happens.
         """
-        self._services = {service.name: service for service in services}
+        self._services = {
+            service.name: service for service in services if service.name not in prepared.absent
+        }
+        self._absent = dict(prepared.absent)
         self._order = _start_order(self._services)
         self._around = Surroundings(prepared, scratch.resolve(), logs.resolve(), dict(values or {}))
         self._marker = marker
@@ -148,6 +151,8 @@ class Testbed:
                 raise
 
     def _start(self) -> None:
+        for name, why in self._absent.items():
+            self._tell({"event": "caveat", "service": name, "words": f"{name} is left out: {why}"})
         scratch, logs = self._around.scratch, self._around.logs
         logs.mkdir(parents=True, exist_ok=True)
         self._own_scratch = not scratch.exists()
@@ -401,6 +406,19 @@ class Testbed:
             for replica in self._all_replicas()
             if replica.service.use == "postgres"
         }
+
+    def metric_servers(self) -> dict[str, str]:
+        """Where the Prometheus servers are, by service."""
+        return {
+            replica.service.name: PIECES[replica.service.use].url(tcp.HOST, replica.port(None))
+            for replica in self._all_replicas()
+            if replica.service.use == "prometheus"
+        }
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Parts that were left out because this machine cannot run them, and why."""
+        return self._absent
 
     # --- data -------------------------------------------------------------------------------------
 

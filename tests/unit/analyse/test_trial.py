@@ -11,7 +11,7 @@ from loadlens.analyse.metrics import figure_of
 from loadlens.analyse.trial import TrialMeasures, grid_of, measure
 from loadlens.errors import RecordError
 from loadlens.model.finding import Estimate
-from loadlens.model.study import METRICS
+from loadlens.model.study import METRICS, Edge, Window
 from loadlens.stats.interval import Interval
 from tests.unit.analyse import services
 from tests.unit.analyse.records import Histogram, Trial, hdr, record
@@ -174,3 +174,30 @@ def test_an_old_record_has_the_first_byte_of_its_stream_only() -> None:
     assert found.load.steps[0].phases["first_byte"].observed == 0
     assert found.load.phases["first_byte"].observed == 10
     assert found.load.phases["last_byte"].observed == 0
+
+
+def test_figures_of_a_window_are_those_of_its_intervals_alone() -> None:
+    trial = one_trial(users=1)
+    whole = measure(trial)
+    assert whole.grid is not None
+    begin, length = float(whole.grid.starts_s[0]), whole.grid.seconds
+    rows = [row for row in trial.counters() if row["stream"] == "load" and row["phase"] == "measure"]
+    inside = [row for row in rows if begin + 2.0 <= row["start_s"] < begin + 5.0]  # intervals of 0.25 s
+
+    found = measure(trial, Window(Edge(seconds=2.0), Edge(seconds=5.0)))
+    shared = measure(trial, Window(Edge(share=2.0 / length), Edge(share=5.0 / length)))
+
+    assert found.load is not None
+    assert shared.load is not None
+    ok = sum(row["ok"] for row in inside)
+    assert 0 < ok < sum(row["ok"] for row in rows)
+    assert found.load.grid.seconds == pytest.approx(3.0)
+    assert found.load.counts["ok"] == found.load.ok.sum() == ok == shared.load.counts["ok"]
+    assert found.load.all_steps().response.observed == ok
+
+
+def test_a_window_in_which_nothing_was_measured_gives_no_figures() -> None:
+    found = measure(one_trial(), Window(Edge(seconds=10_000.0)))
+
+    assert not found.is_usable
+    assert found.reasons == ("the window holds no whole interval of what was measured",)

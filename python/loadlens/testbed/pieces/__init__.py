@@ -13,12 +13,14 @@ from loadlens.testbed.pieces.nginx import Nginx
 from loadlens.testbed.pieces.piece import Layout, Piece, Site
 from loadlens.testbed.pieces.postgres import Postgres
 from loadlens.testbed.pieces.process import Process
+from loadlens.testbed.pieces.prometheus import Prometheus
 
 PIECES: Final[Mapping[str, Piece]] = {
     "process": Process(),
     "postgres": Postgres(),
     "nginx": Nginx(),
     "fault-proxy": FaultProxy(),
+    "prometheus": Prometheus(),
 }
 
 __all__ = ["PIECES", "Layout", "Piece", "Site"]

@@ -26,6 +26,7 @@ class Site:
     names: Names
     environment: Mapping[str, str]
     others: Mapping[str, tuple[Mapping[str, int], ...]]  # ports of every service's replicas
+    services: Mapping[str, Service] = field(default_factory=dict)  # every service as the study has it
 
     @property
     def port(self) -> int:

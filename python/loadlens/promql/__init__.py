@@ -1,0 +1,31 @@
+"""PromQL: what an expression says, and its value over samples that were recorded.
+
+The part of the language that reports use: selectors, ranges, rates with Prometheus's extrapolation, what is
+taken over time, aggregation, arithmetic, quantiles of histograms. What is left out is refused by name when an
+expression is parsed, so that nobody waits for a figure that will not come.
+"""
+
+from __future__ import annotations
+
+from loadlens.promql.evaluate import Point, evaluate, evaluate_over
+from loadlens.promql.moments import Moments, moments
+from loadlens.promql.parse import NotOurs, PromqlError, parse
+from loadlens.promql.series import Series
+from loadlens.promql.syntax import Expression, filled, metrics_of, reach_s, uses_whole_range
+
+__all__ = [
+    "Expression",
+    "Moments",
+    "NotOurs",
+    "Point",
+    "PromqlError",
+    "Series",
+    "evaluate",
+    "evaluate_over",
+    "filled",
+    "metrics_of",
+    "moments",
+    "parse",
+    "reach_s",
+    "uses_whole_range",
+]
