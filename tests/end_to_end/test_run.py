@@ -182,6 +182,39 @@ def test_a_service_that_does_not_come_up_ends_with_3_and_its_last_words(tmp_path
     assert "Traceback" not in done.stderr
 
 
+def test_a_service_that_dies_in_mid_trial_costs_that_trial_and_says_its_last_words(
+    tmp_path: Path,
+) -> None:
+    file = tiny.write_study(
+        tmp_path / "study", trials=1, users="[1, 2]", duration="2s", study="order: {by: listed}"
+    )
+    server = tmp_path / "study" / "server.py"
+    dying = (
+        "import os, pathlib, threading\n"
+        "starts = pathlib.Path(__file__).with_name('starts')\n"
+        "starts.open('a').write('x')\n"
+        "if len(starts.read_text()) > 1:\n"
+        "    def die(): print('out of memory, they said', flush=True); os._exit(7)\n"
+        "    threading.Timer(1.0, die).start()\n"
+    )
+    server.write_text(dying + server.read_text())
+
+    done = loadlens("run", file, cwd=tmp_path)
+
+    (folder,) = (tmp_path / "runs").iterdir()
+    record = store.open_run(folder)
+    assert done.returncode == 4  # a case without a valid trial
+    assert "web ended while it was under test, exit status 7" in done.stderr
+    assert "    out of memory, they said" in done.stderr.splitlines()
+    assert [t.status for t in record.trials] == [
+        TrialStatus.COMPLETE,
+        TrialStatus.INVALID,
+        TrialStatus.INVALID,
+    ]
+    running.assert_sound(record)
+    assert running.left_after(folder.name, within_s=3.0) == []
+
+
 def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:
     file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
     (tmp_path / "mine").mkdir()

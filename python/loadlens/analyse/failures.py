@@ -39,8 +39,8 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
         return ()
     rows = source.samples().filter(
         ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_FAILURES])
-        & (pl.col("done_ns") >= int(begin * 1e9))
-        & (pl.col("done_ns") <= int(end * 1e9))
+        & (pl.col("done_ns") >= round(begin * 1e9))
+        & (pl.col("done_ns") <= round(end * 1e9))
     )
     found = []
     for key, part in rows.group_by(["stream", "step", "outcome", "status"], maintain_order=True):
@@ -91,8 +91,8 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
     rows = source.samples().filter(
         (pl.col("stream") == stream)
         & ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_ENDED])
-        & (pl.col("done_ns") >= int(edges[0] * 1e9))
-        & (pl.col("done_ns") <= int(edges[-1] * 1e9))
+        & (pl.col("done_ns") >= round(edges[0] * 1e9))
+        & (pl.col("done_ns") <= round(edges[-1] * 1e9))
     )
     if step is not None:
         rows = rows.filter(pl.col("step") == step)
@@ -103,7 +103,7 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
     lengths = rows["body_bytes"].to_numpy()
     first = lengths[is_answered][:1]
     is_failed = ~is_answered | (lengths != (first[0] if first.size else 0))
-    done_s = rows["done_ns"].to_numpy().astype(np.float64) / 1e9
+    done_s = np.clip(rows["done_ns"].to_numpy().astype(np.float64) / 1e9, edges[0], edges[-1])
     totals, _ = np.histogram(done_s, edges)
     hits, _ = np.histogram(done_s[is_failed], edges)
     answered = lengths[is_answered]

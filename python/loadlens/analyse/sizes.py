@@ -34,12 +34,12 @@ def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> S
     rows = source.samples().filter(
         (pl.col("stream") == stream)
         & pl.col("outcome").is_in([int(outcome) for outcome in ANSWERED])
-        & (pl.col("done_ns") >= int(edges[0] * 1e9))
-        & (pl.col("done_ns") <= int(edges[-1] * 1e9))
+        & (pl.col("done_ns") >= round(edges[0] * 1e9))
+        & (pl.col("done_ns") <= round(edges[-1] * 1e9))
     )
     if step is not None:
         rows = rows.filter(pl.col("step") == step)
-    done_s = rows["done_ns"].to_numpy().astype(np.float64) / 1e9
+    done_s = np.clip(rows["done_ns"].to_numpy().astype(np.float64) / 1e9, edges[0], edges[-1])
     bodies = rows["body_bytes"].to_numpy().astype(np.float64)
     weights = np.left_shift(1, rows["thinned"].to_numpy().astype(np.int64)).astype(np.float64)
     sums, squares, counts = (

@@ -27,6 +27,7 @@ from loadlens.run.trial import run_trial
 from loadlens.store import RunWriter, TrialEnd, TrialWriter
 from loadlens.testbed import Testbed
 
+LAST_LINES = 5  # of the log of a service that died, as they are shown while the run goes on
 CHECK_EVERY_S = 0.5  # how often the services are looked at while the load runs
 
 
@@ -204,6 +205,7 @@ def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted
         words = _one_line(watch.fault)
         around.writer.event("service_died", **done.trial.name, words=words)
         done.is_not_complete(TrialStatus.INVALID, words)
+        around.progress.tell(Warned(_with_last_words(watch.fault)))
     status, reasons = gates.verdict(result)
     if status is TrialStatus.ABORTED and watch.fault is not None:
         return  # it ended early because the service did
@@ -263,6 +265,13 @@ def _changes(before: Mapping[str, Any]) -> dict[str, Any]:
 
 def _note(around: Around, words: str) -> None:
     around.progress.tell(Step(words))
+
+
+def _with_last_words(fault: TestbedError) -> str:
+    """What is wrong, the end of the log, and where the rest is."""
+    first, *lines = fault.message.splitlines()
+    where = f"    (in {fault.where})" if fault.where else ""
+    return "\n".join((first, *lines[-LAST_LINES:], *([where] if where else [])))
 
 
 def _one_line(fault: TestbedError | EngineError) -> str:

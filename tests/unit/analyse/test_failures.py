@@ -51,6 +51,17 @@ def test_other_lengths_and_unanswered_requests_are_failed_and_bad_statuses_are_n
     assert (counted.first_bytes, counted.least_bytes, counted.most_bytes) == (612, 612, 700)
 
 
+def test_an_answer_that_ends_the_load_is_counted_although_its_second_is_no_round_number() -> None:
+    # a load of so many requests ends with its last answer; 15.5 + 0.175630183 is less than that by rounding
+    last = 15.675630183
+    made = source([(1.1, 612, Outcome.OK), (last, 612, Outcome.OK)])
+
+    counted = as_ab_counts(made, stream=0, step=None, edges=np.array([0.0, 15.5, 15.5 + 0.175630183]))
+
+    assert counted is not None
+    assert counted.ended.tolist() == [1.0, 1.0]
+
+
 def test_where_nothing_was_answered_all_are_failed() -> None:
     counted = as_ab_counts(source([(1.5, 0, Outcome.REFUSED)]), stream=0, step=0, edges=EDGES)
 
