@@ -634,3 +634,18 @@ def test_users_and_places_are_what_threads_are_bounded_by(monkeypatch: pytest.Mo
     assert threads(Closed(users=100)) == 4  # one in four cores
     assert threads(Closed(users=2)) == 2
     assert threads(Open(100.0, max_in_flight=1)) == 1
+
+
+def test_the_record_says_what_was_asked_what_held_and_what_was_refused() -> None:
+    service = Service("api", start="serve", limits=Limits(cpu=0.3, memory_bytes=1 << 28))
+    case = records.case(services=(service, Service("db", use="postgres")))
+    held = [{"service": "api", "replica": 1, "cpus": (0,), "cpu": 0.3, "memory_bytes": 1 << 28}]
+
+    placed = planning.placement_of(None, case, held=held, refused="services.db.limits.cpu: no group")
+
+    api, db = placed["services"]["api"], placed["services"]["db"]
+    assert (api["cpu"], api["period_s"], api["memory_bytes"], api["cpus"]) == (0.3, 0.01, 1 << 28, None)
+    assert api["held"] == [{"replica": 1, "cpus": (0,), "cpu": 0.3, "memory_bytes": 1 << 28}]
+    assert (db["cpu"], db["period_s"], db["held"]) == (None, None, [])
+    assert placed["refused"] == "services.db.limits.cpu: no group"
+    assert placed["generator_threads"] is None  # the trial never got so far

@@ -20,6 +20,7 @@ from loadlens.analyse import (
     matrix,
     objectives,
     published,
+    tables,
 )
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, curve_of, gather
@@ -96,6 +97,7 @@ def report(record: RunSource) -> Report:
         digests=_digests(known.cases),
         record_digest=record.digest,
         objectives=objectives.rows(known.cases, study.get("objectives") or ()),
+        setup=tables.setup(known.cases),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables of one case: the parts of a request, what the checks said, and why requests failed.
+"""Tables: the parts of a request, what the checks said, why requests failed, and how all was set up.
 
 The parts are of the measured part of each trial; checks and reasons are what the engine counted in whole
 trials, warm-up included, and the tables say so.
@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Any
 
 from loadlens.analyse.case import CaseMeasures, quantile_name
 from loadlens.analyse.source import Json
 from loadlens.analyse.trial import STEP_PHASES, TrialMeasures
-from loadlens.looks import reasons, words
+from loadlens.looks import numbers, reasons, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Column, Table
 from loadlens.stats.counts import IntervalCounts
+from loadlens.units import duration_text
 
 LEVELS = (0.5, 0.99)
 NAME_LENGTH = 60
 OF_CONNECTIONS = ("connect", "tls")
 ALL_STEPS = "all"
+CASES_LENGTH = 80
+NO_LIMIT = "no limit"
+BOUNDS = ("cpus", "cpu", "memory_bytes")
+ROUNDED = 0.01
 Row = tuple[str | int | float | Figure | None, ...]
 
 # --- parts of a request -----------------------------------------------------------------------------------
@@ -120,10 +126,10 @@ def checks(case: CaseMeasures) -> Table | None:
     columns = (
         Column("step", align="left"),
         Column("check", align="left"),
-        Column("passed", "answers"),
-        Column("failed", "answers"),
+        Column("passed"),
+        Column("failed"),
         Column("share failed", "share"),
-        Column("not judged", "answers"),
+        Column("not judged"),
         Column("first that failed", align="left"),
     )
     return Table(
@@ -181,3 +187,100 @@ def failures(case: CaseMeasures) -> Table | None:
 def _shown(case: CaseMeasures) -> tuple[TrialMeasures, ...]:
     """Trials that count; where none does, those that ran at all."""
     return case.usable or tuple(trial for trial in case.trials if trial.source.engine is not None)
+
+
+# --- set-up -----------------------------------------------------------------------------------------------
+
+
+def setup(cases: Sequence[CaseMeasures]) -> Table | None:
+    """Which variant of each service ran and what it was confined to; cases that agree share a row."""
+    found: dict[Row, list[str]] = {}
+    for case in cases:
+        trial = next(iter(case.usable or case.trials), None)
+        if trial is not None:
+            for row in (*_generator(trial), *_services(case, trial)):
+                found.setdefault(row, []).append(case.name)
+    if not found:
+        return None
+    rows = tuple(
+        (
+            *row,
+            "all" if len(names) == len(cases) else words.cut(", ".join(dict.fromkeys(names)), CASES_LENGTH),
+        )
+        for row, names in found.items()
+    )
+    columns = ("part", "runs", "CPUs", "CPU time", "memory", "limits", "cases")
+    note = "CPUs and limits as the kernel said them while the part ran"
+    return Table(tuple(Column(title, align="left") for title in columns), rows, note)
+
+
+def _generator(trial: TrialMeasures) -> Iterator[Row]:
+    placement = trial.source.placement
+    threads = placement.get("generator_threads")
+    if threads:
+        own = placement.get("generator_cpus")
+        state = "a CPU set of its own" if own else "none asked"
+        cpus = _cpus(own or placement.get("cores_allowed"))
+        yield ("generator", words.plural(int(threads), "thread"), cpus, NO_LIMIT, NO_LIMIT, state)
+
+
+def _services(case: CaseMeasures, trial: TrialMeasures) -> Iterator[Row]:
+    placed: Json = trial.source.placement.get("services") or {}
+    ran = {str(service["service"]): service.get("variant") for service in trial.source.services}
+    for service in case.plan.get("services", ()):
+        name = str(service["name"])
+        asked: Json = placed.get(name) or {}
+        runs = [f"variant {variant}"] if (variant := ran.get(name) or service.get("variant")) else []
+        runs += [use] if (use := service.get("use", "process")) != "process" else []
+        replicas: Sequence[Json] = asked.get("held") or [{}]
+        for held, count in _alike(replicas):
+            what = name if count == 1 else f"{name}, {count} replicas each"
+            state = _state(asked, held, trial.source.placement.get("refused"), name)
+            seen = held or asked
+            cpu, memory = seen.get("cpu"), seen.get("memory_bytes")
+            yield (
+                what,
+                ", ".join(runs) or "process",
+                _cpus(seen.get("cpus")),
+                NO_LIMIT if cpu is None else _share_of_cores(float(cpu), asked.get("period_s")),
+                NO_LIMIT if memory is None else numbers.with_unit(float(memory), "bytes"),
+                state,
+            )
+
+
+def _alike(replicas: Sequence[Json]) -> list[tuple[Json, int]]:
+    """Replicas that are confined alike, and how many; their groups differ by name alone."""
+    found: dict[str, tuple[Json, int]] = {}
+    for held in replicas:
+        key = str([held.get(name) for name in BOUNDS])
+        found[key] = (held, found.get(key, (held, 0))[1] + 1)
+    return list(found.values())
+
+
+def _state(asked: Json, held: Json, refused: str | None, name: str) -> str:
+    """Whether what was asked holds."""
+    wanted = [bound for bound in BOUNDS if asked.get(bound) is not None]
+    if refused is not None and refused.startswith(f"services.{name}.limits"):
+        return f"refused: {refused.partition(': ')[2]}"
+    if not wanted:
+        return "none asked"
+    if not held:
+        return "asked; whether they held was not recorded"
+    broken = [bound.removesuffix("_bytes") for bound in wanted if not _holds(asked[bound], held.get(bound))]
+    return f"asked and not held: {', '.join(broken)}" if broken else "held"
+
+
+def _holds(asked: Any, held: Any) -> bool:
+    """The same CPUs; quotas and bounds as near as the kernel's pages and microseconds allow."""
+    if isinstance(asked, (list, tuple)) or held is None:
+        return held is not None and sorted(asked) == sorted(held)
+    return abs(float(held) - float(asked)) <= ROUNDED * float(asked)
+
+
+def _cpus(numbers_: Sequence[int] | None) -> str:
+    return "not known" if not numbers_ else ", ".join(map(str, numbers_))
+
+
+def _share_of_cores(cpu: float, period_s: float | None) -> str:
+    within = "" if period_s is None else f", periods of {duration_text(float(period_s))}"
+    return f"{cpu:g} cores{within}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from loadlens.looks import numbers
 from loadlens.model.topology import DelayLaw, ProxyFaults, Service
 from loadlens.units import duration_text
 
@@ -11,6 +12,24 @@ from loadlens.units import duration_text
 def parts(services: Iterable[Service]) -> str:
     """One testbed: `api; front: fault-proxy before api (admit 12 in flight, queue 24)`."""
     return "; ".join(_part(service) for service in services)
+
+
+def is_plain(service: Service) -> bool:
+    """Whether it is one process that runs in one way only and without limits."""
+    return service.use == "process" and service.replicas == 1 and not any(_own(service))
+
+
+def _own(service: Service) -> Iterator[str]:
+    """Which of its variants runs, and what each replica is confined to."""
+    if service.variant is not None:
+        yield f"variant {service.variant}"
+    limits, each = service.limits, " each" if service.replicas > 1 else ""
+    if limits.cpu is not None:
+        yield f"{limits.cpu:g} cores{each} in periods of {duration_text(limits.period_s)}"
+    if limits.memory_bytes is not None:
+        yield f"{numbers.with_unit(limits.memory_bytes, 'bytes')}{each}"
+    if limits.cpus is not None:
+        yield f"CPUs {', '.join(map(str, limits.cpus))}"
 
 
 def _part(service: Service) -> str:
@@ -23,6 +42,8 @@ def _part(service: Service) -> str:
         words += f" before {', '.join(service.over)}"
     if service.policy is not None:
         words += f" ({service.policy})"
+    if own := ", ".join(_own(service)):
+        words += f" ({own})"
     if service.faults is not None:
         words += f" ({' + '.join(_faults(service.faults)) or 'no faults'})"
     return words

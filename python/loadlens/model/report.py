@@ -168,7 +168,6 @@ class CaseDetail:
     phases: Table | None = None  # parts of the service time
     checks: Table | None = None
     reasons: Table | None = None  # why requests failed, and what to try
-    setup: Table | None = None  # variant and place of each service
     inside: Table | None = None  # what runtimes, servers and the kernel told
     backends: Table | None = None  # who got the requests behind a balancer
     queries: Table | None = None  # PromQL that the study asks
@@ -214,3 +213,4 @@ class Report:
     digests: tuple[tuple[str, str], ...]
     record_digest: str
     objectives: tuple[ObjectiveRow, ...] = ()
+    setup: Table | None = None  # variant and place of each part of the testbed

@@ -82,7 +82,6 @@ def table_view(table: Table) -> TableView:
 def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
     """The tables of a case under the one of its trials, each with its heading."""
     named = (
-        ("Set-up", detail.setup),
         ("Failures by class", detail.failures),
         ("Why requests failed", detail.reasons),
         ("Checks", detail.checks),

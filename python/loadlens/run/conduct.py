@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from loadlens import monitors
@@ -25,7 +25,7 @@ from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Load, Progress, Step, Stopping, Warned
 from loadlens.run.trial import run_trial
 from loadlens.store import RunWriter, TrialEnd, TrialWriter
-from loadlens.testbed import Testbed
+from loadlens.testbed import Testbed, placement
 
 LAST_LINES = 5  # of the log of a service that died, as they are shown while the run goes on
 CHECK_EVERY_S = 0.5  # how often the services are looked at while the load runs
@@ -55,6 +55,7 @@ class Conducted:
     engine: Result | None = None
     plan: Plan | None = None
     services: tuple[dict[str, Any], ...] = ()
+    held: tuple[dict[str, Any], ...] = ()  # what each replica is confined to, read while it ran
     idle: dict[str, Any] = field(default_factory=dict)
     came_up: bool = False
     fault: TestbedError | None = None  # why it did not
@@ -109,9 +110,15 @@ def _bring_up(planned: PlannedTrial, around: Around, done: Conducted, *, reset_d
         _note(around, "starting services")
         testbed = around.bench.ready_for(planned, done.trial.logs)
         done.came_up = True
+        variants = {service.name: service.variant for service in planned.case.services}
+        done.held = tuple(
+            {"service": p.service, "replica": p.replica, **asdict(placement.held(p.pid, p.groups))}
+            for p in testbed.processes()
+        )
         done.services = tuple(
             {
                 "service": p.service,
+                "variant": variants.get(p.service),
                 "replica": p.replica,
                 "pid": p.pid,
                 "ports": dict(p.ports),
@@ -245,7 +252,9 @@ def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[s
             t0_unix_ns=None if result is None else result["t0_unix_ns"],
             t0_monotonic_ns=None if result is None else result["t0_monotonic_ns"],
             services=done.services,
-            placement={} if done.plan is None else planning.placement_of(done.plan, planned.case),
+            placement=planning.placement_of(
+                done.plan, planned.case, held=done.held, refused=_refused_limit(done.fault)
+            ),
             environment=_changes(around.environment),
             idle=done.idle,
             leaks=leaks,
@@ -254,6 +263,12 @@ def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[s
             ended_unix_ns=time.time_ns(),
         )
     )
+
+
+def _refused_limit(fault: TestbedError | None) -> str | None:
+    """Why the machine does not hold a limit that the study asks for."""
+    is_limit = fault is not None and fault.where is not None and ".limits." in fault.where
+    return f"{fault.where}: {_one_line(fault)}" if fault is not None and is_limit else None
 
 
 def _changes(before: Mapping[str, Any]) -> dict[str, Any]:

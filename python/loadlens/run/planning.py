@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadlens import design
@@ -88,21 +89,41 @@ def _generator_cpus(case: Case) -> tuple[int, ...] | None:
     return tuple(free) if taken and free else None
 
 
-def placement_of(plan: Plan, case: Case | None = None) -> dict[str, Any]:
-    """What was done about CPUs, for the record."""
+def placement_of(
+    plan: Plan | None,
+    case: Case | None = None,
+    *,
+    held: Sequence[Mapping[str, Any]] = (),
+    refused: str | None = None,
+) -> dict[str, Any]:
+    """Where every part was to run and how much it might take, and what came of it, for the record.
+
+    Args:
+        plan: Of the generator; none: the trial ended before there was one.
+        case: What it asks of its services.
+        held: What each replica was confined to, as read from the kernel while it ran.
+        refused: Why the machine does not hold a limit.
+    """
     services = case.services if case is not None else ()
     return {
         "cores_allowed": sorted(os.sched_getaffinity(0)),
-        "generator_threads": plan.threads,
-        "generator_cpus": None if plan.cpus is None else list(plan.cpus),
+        "generator_threads": None if plan is None else plan.threads,
+        "generator_cpus": None if plan is None or plan.cpus is None else list(plan.cpus),
         "services": {
             service.name: {
                 "cpus": None if service.limits.cpus is None else list(service.limits.cpus),
                 "cpu": service.limits.cpu,
+                "period_s": None if service.limits.cpu is None else service.limits.period_s,
                 "memory_bytes": service.limits.memory_bytes,
+                "held": [
+                    {name: value for name, value in one.items() if name != "service"}
+                    for one in held
+                    if one["service"] == service.name
+                ],
             }
             for service in services
         },
+        "refused": refused,
         "shared": not any(service.limits.cpus for service in services) if services else None,
     }
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Limits
 
 _LEAST_QUOTA_US = 1_000  # the kernel refuses less
+_MEMORY_BOUNDS = ("memory.max", "memory.limit_in_bytes")
 _REMOVE_WITHIN_S = 1.0  # a group can be removed once its last process has been reaped
 
 
@@ -62,7 +63,8 @@ class Placement:
         if limits.cpus is not None:
             _check_cpus(name, limits.cpus, where)
         controls = _controls(name, limits, where)
-        return Place(limits.cpus, tuple(self._group(name, control, where) for control in controls))
+        groups = dict.fromkeys(self._group(name, control, where) for control in controls)
+        return Place(limits.cpus, tuple(groups))
 
     def remove(self) -> None:
         """Remove the groups; their processes have ended."""
@@ -82,8 +84,11 @@ class Placement:
         why = "no control group hierarchy has this controller"
         for version, parent in self._parents(control.name):
             folder = parent / f"loadlens-{self._token}-{name}"
+            # Version 2 has one group for all controllers: a process can be in no other beside it.
+            is_new = folder not in self._made
             try:
-                _make_folder(folder)
+                if is_new:
+                    _make_folder(folder)
             except OSError as error:
                 why = f"{folder}: {error.strerror}"
                 continue
@@ -91,10 +96,12 @@ class Placement:
                 _fill(folder, control, version)
             except OSError as error:
                 why = f"{error.filename or folder}: {error.strerror}"
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+                if is_new:
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
                 continue
-            self._made.append(folder)
+            if is_new:
+                self._made.append(folder)
             return folder
         raise TestbedError(
             f"{name} cannot be limited in {control.name}: {why}",
@@ -116,6 +123,47 @@ class Placement:
                 for folder in _outwards(Path(mount), own.get("", "/")):
                     if controller in _words(folder / "cgroup.controllers"):
                         yield 2, folder
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds for a running process, as the kernel says it; none: no bound of ours, or unreadable."""
+
+    cpus: tuple[int, ...] | None  # those that it may run on
+    cpu: float | None  # cores of its quota
+    memory_bytes: int | None
+    groups: tuple[str, ...]  # folders of our groups that it is in
+
+
+def held(pid: int, groups: Iterable[str]) -> Held:
+    """Read back what one of our processes is confined to.
+
+    Args:
+        pid: The process.
+        groups: Folders of the control groups that were made for it; those that it is not in do not count.
+    """
+    own = [folder for folder in map(Path, groups) if str(pid) in _words(folder / "cgroup.procs")]
+    cpu = memory = None
+    for folder in own:
+        quota, period = _quota(folder)
+        cpu = quota / period if quota and period else cpu
+        bounds = [word for name in _MEMORY_BOUNDS for word in _words(folder / name) if word.isdecimal()]
+        memory = int(bounds[0]) if bounds else memory
+    try:
+        cpus = tuple(sorted(os.sched_getaffinity(pid)))
+    except OSError:
+        cpus = None
+    return Held(cpus, cpu, memory, tuple(map(str, own)))
+
+
+def _quota(folder: Path) -> tuple[int, int]:
+    """Microseconds of CPU time and of the period in which they may be used; zeros: no quota."""
+    words = _words(folder / "cpu.max") or [
+        *_words(folder / "cpu.cfs_quota_us"),
+        *_words(folder / "cpu.cfs_period_us"),
+    ]
+    numbers = [int(word) for word in words if word.isdecimal()]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
 
 
 def _check_cpus(name: str, cpus: tuple[int, ...], where: str) -> None:

@@ -90,6 +90,46 @@ def test_why_requests_failed_is_said_with_keys_of_a_study(engine: dict[str, Any]
     assert "--" not in str(advice)
 
 
+def placed(**placement: Any) -> list[dict[str, Any]]:
+    """Rows of the set-up of one case whose service is limited to 0.3 cores."""
+    made = records.record(well, users=(5,), trials=1)
+    asked = {"cpus": None, "cpu": 0.3, "period_s": 0.01, "memory_bytes": 1 << 28}
+    (trial,) = made.trials
+    trial.placement = {
+        "cores_allowed": [0, 1],
+        "generator_threads": 1,
+        "generator_cpus": None,
+        "services": {"web": asked | {"held": placement.pop("held", [])}},
+        "refused": None,
+    } | placement
+    trial.services = [
+        {"service": "web", "variant": "small", "replica": 1, "pid": 7, "ports": {}, "command": []}
+    ]
+    table = analyse.report(made).setup
+    assert table is not None
+    return [dict(zip((c.title for c in table.columns), cells, strict=True)) for cells in table.rows]
+
+
+def test_limits_that_the_kernel_confirms_are_held() -> None:
+    held = {"replica": 1, "cpus": [0, 1], "cpu": 0.3, "memory_bytes": 1 << 28, "groups": ["/x"]}
+
+    generator, service = placed(held=[held, held | {"replica": 2, "groups": ["/y"]}])
+
+    assert (generator["part"], generator["runs"], generator["CPUs"]) == ("generator", "1 thread", "0, 1")
+    assert (service["part"], service["runs"]) == ("web, 2 replicas each", "variant small")
+    assert (service["CPU time"], service["memory"]) == ("0.3 cores, periods of 10 ms", "256 MiB")
+    assert (service["limits"], service["cases"]) == ("held", "all")
+
+
+def test_a_limit_that_does_not_hold_or_was_refused_is_called_so() -> None:
+    loose = {"replica": 1, "cpus": [0, 1], "cpu": None, "memory_bytes": 1 << 28, "groups": []}
+    why = "services.web.limits.cpu: web cannot be limited in cpu: Read-only file system"
+
+    assert placed(held=[loose])[1]["limits"] == "asked and not held: cpu"
+    assert placed(refused=why)[1]["limits"] == "refused: web cannot be limited in cpu: Read-only file system"
+    assert placed()[1]["limits"] == "asked; whether they held was not recorded"
+
+
 def test_parts_of_a_request_are_quantiles_of_what_was_recorded(
     engine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from loadlens.model.topology import (
     DelayFault,
     DelayLaw,
     ErrorFault,
+    Limits,
     ProxyFaults,
     ResetFault,
     Service,
@@ -38,3 +39,14 @@ def test_a_proxy_without_faults_says_so() -> None:
     services = (Service("front", use="fault-proxy", over=("api",), faults=ProxyFaults()),)
 
     assert topology.parts(services) == "front: fault-proxy before api (no faults)"
+
+
+def test_variant_and_limits_of_a_service_are_named() -> None:
+    limits = Limits(cpu=0.3, memory_bytes=1 << 28, cpus=(0, 2))
+    small = Service("api", start="serve", variant="small", replicas=3, limits=limits)
+
+    assert not topology.is_plain(small)
+    assert topology.is_plain(Service("api", start="serve"))
+    assert topology.parts([small]) == (
+        "api x 3 (variant small, 0.3 cores each in periods of 10 ms, 256 MiB each, CPUs 0, 2)"
+    )

@@ -407,8 +407,8 @@ def checks() -> Table:
     """One check that some answers failed, one that nothing was judged by."""
     columns = (
         Column("check", align="left"),
-        Column("passed", "answers"),
-        Column("failed", "answers"),
+        Column("passed"),
+        Column("failed"),
         Column("share failed", "share"),
         Column("step", align="left"),
         Column("first that failed", align="left"),
@@ -418,6 +418,25 @@ def checks() -> Table:
         ("json ok", 0, 0, NotMeasured("check.failed", "no answer was judged"), "register", "none"),
     )
     return Table(columns, rows, "whole trials, warm-up included")
+
+
+def setup() -> Table:
+    """A generator without bounds, a service whose limits hold and one whose do not."""
+    titles = ("part", "runs", "CPUs", "CPU time", "memory", "limits", "cases")
+    rows = (
+        ("generator", "1 thread", "0, 1", "no limit", "no limit", "none asked", "all"),
+        (
+            "web, 2 replicas each",
+            "variant uvicorn",
+            "0, 1",
+            "0.3 cores, every 10 ms",
+            "no limit",
+            "held",
+            "all",
+        ),
+        ("db", "postgres", "1", "no limit", "256 MiB", "asked and not held: cpus", "alone workers=1 users=1"),
+    )
+    return Table(tuple(Column(title, align="left") for title in titles), rows, "as the kernel said")
 
 
 def reasons() -> Table:
@@ -528,6 +547,7 @@ def sample() -> Report:
         versions=(("loadlens", "0.1.0"), ("engine", "0.1.0"), ("uvicorn", "0.34.0")),
         digests=(("study", "9f2c" * 16), ("engine", "77aa" * 16)),
         record_digest="7c1e9a" + "0" * 58,
+        setup=setup(),
         objectives=(
             ObjectiveRow(
                 "p99 of response time, register",

@@ -52,6 +52,31 @@ def version_2(machine: Path, controllers: str) -> Placement:
     return Placement(proc=machine / "proc")
 
 
+def test_what_holds_is_read_back_from_the_groups_that_the_process_is_in(machine: Path) -> None:
+    made = version_2(machine, "cpu memory")
+    place = made.place("api", Limits(cpu=0.3, memory_bytes=1 << 28), where="services.api.limits")
+    groups = [str(folder) for folder in place.groups]
+    before = placement.held(os.getpid(), groups)
+    for folder in place.groups:
+        (folder / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+
+    held = placement.held(os.getpid(), groups)
+
+    assert (before.cpu, before.memory_bytes, before.groups) == (None, None, ())  # it had not joined
+    assert (held.cpu, held.memory_bytes, held.groups) == (0.3, 1 << 28, tuple(groups))
+    assert held.cpus == tuple(sorted(os.sched_getaffinity(0)))
+
+
+def test_groups_of_version_1_and_a_process_that_is_gone_are_read_too(machine: Path) -> None:
+    place = version_1(machine).place("api", Limits(cpu=1.5), where="services.api.limits")
+    (folder,) = place.groups
+    (folder / "cgroup.procs").write_text("4194305\n")  # beyond the kernel's largest process number
+
+    held = placement.held(4_194_305, [str(folder)])
+
+    assert (held.cpu, held.cpus) == (1.5, None)
+
+
 def _describe(machine: Path, *, mounts: dict[str, str], own: str) -> None:
     (machine / "proc" / "self").mkdir(parents=True)
     (machine / "proc" / "self" / "cgroup").write_text(own)
@@ -85,6 +110,15 @@ def test_on_version_2_the_same_limits_are_written_in_its_own_words(machine: Path
 
     (folder,) = place.groups
     assert (folder / "cpu.max").read_text() == "200000 100000"
+
+
+def test_on_version_2_a_service_with_two_limits_is_in_one_group(machine: Path) -> None:
+    limits = Limits(cpu=2.0, period_s=0.1, memory_bytes=1 << 28)
+
+    (folder,) = version_2(machine, "cpu memory").place("api", limits, where="limits").groups
+
+    assert (folder / "cpu.max").read_text() == "200000 100000"
+    assert (folder / "memory.max").read_text() == "268435456"
 
 
 def test_a_controller_that_the_machine_does_not_offer_is_refused_by_name(machine: Path) -> None:

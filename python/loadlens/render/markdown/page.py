@@ -41,10 +41,11 @@ def files(report: Report) -> Mapping[str, str]:
 
 
 def _cases_apart(report: Report) -> Iterator[str]:
-    """What would make the report long: every metric of the matrices, every case, the glossary."""
+    """What would make the report long: every metric of the matrices, the set-up, every case, the glossary."""
     yield from (f"# {escaped(report.study)}: cases", "", f"Part of [the report]({MAIN}).", "")
     for one in report.matrices:
         yield from matrix(one, whole=True)
+    yield from _setup(report)
     yield from _details(report.details)
     yield from _glossary()
 
@@ -88,7 +89,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.details:
         yield from ("## Per case", "")
         if _are_apart(report):
-            said = f"{words.plural(len(report.details), 'case')}, all metrics and the glossary"
+            said = f"{words.plural(len(report.details), 'case')}, all metrics, the set-up and the glossary"
             yield from (f"{said} in [{CASES}]({CASES}).", "")
         else:
             yield from _details(report.details)
@@ -206,6 +207,8 @@ def _rest(report: Report) -> Iterator[str]:
         balanced = all(row.state != "bad" for row in report.accounting)
         said = "The books balance: every request is accounted for" if balanced else "The books do not balance"
         yield from ("## Accounting", "", *folded(said, accounting(report.accounting), is_open=not balanced))
+    if not _are_apart(report):
+        yield from _setup(report)
     if report.environment or report.environment_differences:
         yield from ("## Environment", "")
         for line in report.environment_differences:
@@ -227,6 +230,11 @@ def _rest(report: Report) -> Iterator[str]:
         yield from _glossary()
     if report.record_digest:
         yield f"Record {code(report.record_digest)}"
+
+
+def _setup(report: Report) -> Iterator[str]:
+    if report.setup is not None:
+        yield from ("## Set-up", "", *with_table(report.setup))
 
 
 def _glossary() -> list[str]:

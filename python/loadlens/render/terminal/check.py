@@ -58,8 +58,8 @@ def _experiment_lines(cases: Sequence[Case]) -> list[str]:
 
 
 def _parts(cases: Sequence[Case]) -> list[tuple[str, str]]:
-    """What the load meets, where that is more than processes of the study's own."""
-    if all(service.use == "process" for case in cases for service in case.services):
+    """What the load meets, where that is more than single processes of the study's own without limits."""
+    if all(topology.is_plain(service) for case in cases for service in case.services):
         return []
     return [("parts", " | ".join(dict.fromkeys(topology.parts(case.services) for case in cases)))]
 
