@@ -120,12 +120,14 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
 
 
 def _cores_allotted(case: CaseMeasures, cores: int) -> float:
-    placement = case.usable[0].source.placement.get("services") or {}
+    """Of the CPU sets and the shares of all replicas; a part without a share of its own adds none."""
+    source = case.usable[0].source
+    running = [str(process["service"]) for process in source.services]
     allotted: set[int] = set()
     quota = 0.0
-    for service in placement.values():
+    for name, service in (source.placement.get("services") or {}).items():
         allotted |= set(service.get("cpus") or ())
-        quota += float(service.get("cpu") or 0.0)
+        quota += float(service.get("cpu") or 0.0) * max(1, running.count(name))
     return float(min(x for x in (len(allotted) or cores, quota or cores, cores)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -18,6 +19,7 @@ METRICS: Final = (
     Metric("connect_seconds", "s", "counter", "of this, time to connect to the backend"),
     Metric("faulty_lines", "", "counter", "lines of the log that could not be read"),
 )
+_WRITTEN_WITHIN_S = 0.4  # what was served is in the log: it is written every 0.2 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,9 @@ class BalancerMonitor:
         self._logs = tuple(_Log(log["service"], log["backends"], Tail(log["file"])) for log in spec["logs"])
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """Counts and times of each backend, by status."""
+        """Counts and times of each backend, by status; the last ones are complete."""
+        if last and any(log.sums for log in self._logs):
+            time.sleep(_WRITTEN_WITHIN_S)
         for log in self._logs:
             for text in log.tail.lines(last=last):
                 _add(log, text)

@@ -295,3 +295,15 @@ def test_one_trial_cannot_contradict_a_claim() -> None:
     assert section is not None
     assert section.claims[0].holds is None
     assert "one trial" in section.claims[0].note
+
+
+def test_a_share_of_cpu_time_counts_once_for_each_replica() -> None:
+    run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=1)
+    (trial,) = run.trials
+    trial.placement = {"services": {"web": {"cpu": 0.3, "cpus": None}, "front": {"cpu": None, "cpus": None}}}
+    one = {"service": "web", "replica": 1, "pid": 100, "ports": {}, "command": []}
+    trial.services = [one, {**one, "replica": 2}, {**one, "replica": 3}, {**one, "service": "front"}]
+
+    (curve,) = analyse.facts(run).curves
+
+    assert curve.cores_allotted == pytest.approx(0.9)

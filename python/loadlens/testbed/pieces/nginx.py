@@ -70,7 +70,7 @@ def _configuration(site: Site, log: Path) -> str:
     setting = site.service.setting
     keepalive = int(setting("keepalive"))
     logged = (
-        f"access_log {log} loadlens buffer=64k flush=1s;" if setting("log") == "on" else "access_log off;"
+        f"access_log {log} loadlens buffer=64k flush=200ms;" if setting("log") == "on" else "access_log off;"
     )
     servers = "\n".join(
         f"    server {HOST}:{port} max_fails={setting('max_fails')} fail_timeout={setting('fail_timeout')};"
