@@ -58,6 +58,8 @@ def main() -> int:
             "loadlens-engine",
             "-p",
             "loadlens-origin",
+            "-p",
+            "loadlens-fuzz",
             "--no-fail-fast",
         ]
     )

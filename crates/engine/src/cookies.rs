@@ -297,7 +297,9 @@ fn read_line(text: &[u8]) -> Option<Line<'_>> {
         if name.eq_ignore_ascii_case(b"path") {
             line.path = Some(value);
         } else if name.eq_ignore_ascii_case(b"domain") {
-            line.domain = value.strip_prefix(b".").unwrap_or(value);
+            if !value.is_empty() {
+                line.domain = value.strip_prefix(b".").unwrap_or(value);
+            }
         } else if name.eq_ignore_ascii_case(b"max-age") {
             line.max_age = read_max_age(value).or(line.max_age);
         } else if name.eq_ignore_ascii_case(b"expires") {
@@ -369,11 +371,13 @@ fn read_date(text: &[u8]) -> Option<u64> {
         short @ 0..=69 => 2000 + short,
         long => long,
     };
-    let (time, day, month) = (time?, day?, month?);
-    if !(1..=31).contains(&day) || year < 1601 {
+    let ([hour, minute, second], day, month) = (time?, day?, month?);
+    let days = days_since_1970(year as i64, month as i64, day as i64);
+    let next_month = days_since_1970(year as i64, month as i64 + 1, 1);
+    if day < 1 || days >= next_month || year < 1601 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let seconds = days_since_1970(year as i64, month as i64, day as i64) * 86_400 + time as i64;
+    let seconds = days * 86_400 + (hour * 3600 + minute * 60 + second) as i64;
     Some(
         u64::try_from(seconds)
             .unwrap_or(0)
@@ -393,13 +397,15 @@ fn leading_number(token: &[u8], most: usize) -> Option<u64> {
         .flatten()
 }
 
-/// Seconds of the day of `H:M:S`.
-fn read_time(token: &[u8]) -> Option<u64> {
+/// The numbers of `H:M:S`, however high.
+fn read_time(token: &[u8]) -> Option<[u64; 3]> {
     let mut parts = token.splitn(3, |byte| *byte == b':');
-    let hour = leading_number(parts.next()?, 2).filter(|hour| *hour < 24)?;
-    let minute = leading_number(parts.next()?, 2).filter(|minute| *minute < 60)?;
-    let second = leading_number(parts.next()?, 2).filter(|second| *second < 60)?;
-    Some(hour * 3600 + minute * 60 + second)
+    let mut whole = || {
+        let part = parts.next()?;
+        (part.len() <= 2).then(|| read_number(part)).flatten()
+    };
+    let (hour, minute) = (whole()?, whole()?);
+    Some([hour, minute, leading_number(parts.next()?, 2)?])
 }
 
 fn read_month(token: &[u8]) -> Option<u64> {
@@ -647,12 +653,25 @@ mod tests {
             ("Fri, 31 Dec 1965 00:00:00 GMT", second(0)), // before 1970: long gone
             ("06 Nov 24:00:00 1994", None),
             ("32 Nov 1994 00:00:00", None),
+            ("25:00:00 06 Nov 1994 08:49:37", None), // the time is the first that is written as one
+            ("29 Feb 2100 00:00:00", None),          // there is no such day
+            ("31 Dec 2026 00:00:00", second(1_798_675_200)),
             ("06 Nov 1994", None),
             ("06 Now 1994 00:00:00", None),
             ("", None),
         ] {
             assert_eq!(read_date(text.as_bytes()), date, "{text}");
         }
+    }
+
+    #[test]
+    fn an_empty_domain_leaves_the_one_before_it() {
+        // RFC 6265 5.2.3
+        let mut browser = Browser::at("h");
+
+        assert_eq!(browser.get("/", &["a=1; Domain=other; Domain="]), "");
+
+        assert_eq!(browser.jar.count(), 0);
     }
 
     #[test]

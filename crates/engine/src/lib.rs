@@ -4,6 +4,7 @@
 //! then the parts with sockets and clocks. A module uses only what stands below it.
 
 pub mod arrival;
+mod bounded;
 pub mod calibrate;
 pub mod clock;
 pub mod cookies;

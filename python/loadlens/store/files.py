@@ -114,12 +114,20 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
 
 
+def parse_json(raw: bytes) -> Any:
+    """What JSON bytes say; ValueError also for halves of characters, which cannot be written again."""
+    content = json.loads(raw)
+    if b"\\ud" in raw or b"\\uD" in raw:
+        json.dumps(content, ensure_ascii=False).encode()
+    return content
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; RecordError with the place when it is damaged."""
     raw = read_bytes(path)
     try:
-        content = json.loads(raw)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as fault:
+        content = parse_json(raw)
+    except (ValueError, RecursionError) as fault:
         raise RecordError(f"damaged: not JSON ({fault})", where=str(path)) from fault
     if not isinstance(content, dict):
         raise RecordError(f"damaged: not a JSON object but {type(content).__name__}", where=str(path))
@@ -144,8 +152,8 @@ def iterate_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
             if not raw.endswith(b"\n"):
                 return  # the writer was stopped within this line
             try:
-                row = json.loads(raw)
-            except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+                row = parse_json(raw)
+            except (ValueError, RecursionError):
                 row = None
             yield number, row if isinstance(row, dict) else None
 
@@ -181,12 +189,19 @@ def read_checked_lines(path: Path) -> Lines:
     rows: list[dict[str, Any]] = []
     damage: list[str] = []
     for number, row in iterate_lines(path):
-        said = row.pop("crc", None) if row is not None else None
-        if row is None or said != f"{zlib.crc32(as_json(row).encode()):08x}":
+        if row is None or row.pop("crc", None) != _crc_of(row):
             damage.append(f"line {number} is damaged")
         else:
             rows.append(row)
     return Lines(tuple(rows), tuple(damage))
+
+
+def _crc_of(row: Mapping[str, Any]) -> str | None:
+    """The CRC that a line of this content carries; none: it holds what none of ours does."""
+    try:
+        return f"{zlib.crc32(as_json(row).encode()):08x}"
+    except ValueError:
+        return None
 
 
 def drop_torn_line(path: Path) -> None:

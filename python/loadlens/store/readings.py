@@ -43,11 +43,9 @@ def batches(path: Path, t0_monotonic_ns: int | None) -> Iterator[pl.DataFrame]:
     columns: dict[str, list[Any]] = {name: [] for name in schema()}
     begin = t0_monotonic_ns
     for _number, row in files.iterate_lines(path):
-        if row is None or type(row.get("t")) is not int or not isinstance(row.get("metric"), str):
+        if row is None or not _is_time(row.get("t")) or not isinstance(row.get("metric"), str):
             continue
         begin = row["t"] if begin is None else begin
-        value = row.get("value")
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         columns["time_ns"].append(row["t"] - begin)
         columns["source"].append(str(row.get("source", "")))
         columns["metric"].append(row["metric"])
@@ -55,12 +53,28 @@ def batches(path: Path, t0_monotonic_ns: int | None) -> Iterator[pl.DataFrame]:
             json.dumps(row.get("labels", {}), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         )
         columns["unit"].append(str(row.get("unit", "")))
-        columns["value"].append(float(value) if is_number and value is not None else None)
+        columns["value"].append(_finite(row.get("value")))
         if len(columns["time_ns"]) >= BATCH_ROWS:
             yield pl.DataFrame(columns, schema=schema())
             columns = {name: [] for name in columns}
     if columns["time_ns"]:
         yield pl.DataFrame(columns, schema=schema())
+
+
+def _is_time(value: object) -> bool:
+    """Whether it is nanoseconds of a clock: no machine has been up for half the range of 64 bits."""
+    return type(value) is int and 0 <= value < 1 << 62
+
+
+def _finite(value: object) -> float | None:
+    """A value that was read; none for what is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def read_live(path: Path, t0_monotonic_ns: int | None) -> pl.DataFrame:

@@ -3,9 +3,9 @@
 //! A line holds a time, or is a row of a CSV file with the time in a column. A time is seconds, or has a unit. Empty
 //! lines and lines that begin with `#` say nothing.
 
-use std::path::Path;
 use std::sync::Arc;
 
+use crate::bounded;
 use crate::plan::Replay;
 use crate::program::digest::sha256_hex;
 use crate::units::NS_PER_S;
@@ -68,18 +68,26 @@ impl DueTimes {
         speed: f64,
         from_first: bool,
     ) -> Result<DueTimes, Vec<String>> {
+        let bytes = bounded::read(path, MAX_BYTES)
+            .map_err(|error| vec![format!("{path} cannot be read: {error}")])?
+            .ok_or_else(|| {
+                vec![format!(
+                    "{path} has more than {MAX_BYTES} bytes, the most that is read"
+                )]
+            })?;
+        DueTimes::read_bytes(path, &bytes, column, speed, from_first)
+    }
+
+    /// The same of bytes that are there already; `path` is what faults call them.
+    pub fn read_bytes(
+        path: &str,
+        bytes: &[u8],
+        column: Option<&str>,
+        speed: f64,
+        from_first: bool,
+    ) -> Result<DueTimes, Vec<String>> {
         let one = |what: String| vec![what];
-        let length = std::fs::metadata(Path::new(path))
-            .map_err(|error| one(format!("{path} cannot be read: {error}")))?
-            .len();
-        if length > MAX_BYTES {
-            return Err(one(format!(
-                "{path} has {length} bytes, at most {MAX_BYTES} are read"
-            )));
-        }
-        let bytes =
-            std::fs::read(path).map_err(|error| one(format!("{path} cannot be read: {error}")))?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + bytes[..error.valid_up_to()]
                 .iter()
                 .filter(|byte| **byte == b'\n')
@@ -94,7 +102,7 @@ impl DueTimes {
         if reader.faults.is_empty() {
             Ok(DueTimes {
                 times: times.into(),
-                digest: sha256_hex(&bytes),
+                digest: sha256_hex(bytes),
             })
         } else {
             Err(reader.faults)

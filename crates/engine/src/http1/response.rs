@@ -110,6 +110,11 @@ pub fn parse_head(buf: &[u8], request_was_head: bool) -> HeadResult {
     }
 }
 
+/// [`parse_head`] without its fast way: the same, only slower. For those who compare the two.
+pub fn parse_head_generally(buf: &[u8], request_was_head: bool) -> HeadResult {
+    general::parse(buf, request_was_head)
+}
+
 /// Bytes that may stand in a field name (RFC 9110 5.6.2).
 pub(super) const TOKEN: [bool; 256] = {
     let mut table = [false; 256];

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-#[path = "../../tests/responses/literal.rs"]
+#[path = "../../tests/literal/response.rs"]
 #[allow(dead_code)] // its reading of chunked bodies serves the other tests
 mod literal;
 

@@ -14,6 +14,7 @@ use super::render::{Given, Place, Request, Segment};
 use super::template::{self, Instant, Known, Piece, Slot};
 use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::arrival::replay::DueTimes;
+use crate::bounded;
 use crate::error::Fault;
 use crate::http1::request::{
     is_target_byte, is_token, is_value_byte, percent_is_whole, push_component, OWN_HEADERS,
@@ -366,14 +367,13 @@ impl Compiler<'_, '_> {
         if self.world == World::Unread {
             return Ok(Vec::new());
         }
-        let unreadable = |error| format!("body file {path} cannot be read: {error}");
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        if length > MAX_FILE_BYTES {
-            return Err(format!(
-                "body file {path} has {length} bytes, at most {MAX_FILE_BYTES} are sent"
-            ));
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let bytes = bounded::read(path, MAX_FILE_BYTES)
+            .map_err(|error| format!("body file {path} cannot be read: {error}"))?
+            .ok_or_else(|| {
+                format!(
+                    "body file {path} has more than {MAX_FILE_BYTES} bytes, the most that is sent"
+                )
+            })?;
         let found = super::digest::sha256_hex(&bytes);
         if !found.eq_ignore_ascii_case(digest) {
             return Err(format!(

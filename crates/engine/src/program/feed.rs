@@ -7,6 +7,7 @@ use std::path::Path as FilePath;
 
 use super::json::Path;
 use super::values::Value;
+use crate::bounded;
 use crate::http1::request::{is_target, is_value_byte};
 use crate::plan::FeedFormat;
 
@@ -48,6 +49,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// The cell of a record as text: of JSON the content of a string, anything else as it stands.
+    pub fn text(&self, record: u32, column: u16) -> Vec<u8> {
+        self.value(record, column).with_text(<[u8]>::to_vec)
+    }
+
     /// The cell of a record.
     #[inline]
     pub(super) fn value(&self, record: u32, column: u16) -> Value<'_> {
@@ -67,14 +73,16 @@ impl FeedFile {
         let name = FilePath::new(path)
             .file_name()
             .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into());
-        let unreadable = |error| format!("feed {path} cannot be read: {error}");
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        if length > MAX_FILE_BYTES {
-            return Err(format!(
-                "feed {path} has {length} bytes, at most {MAX_FILE_BYTES} are held in memory"
-            ));
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let bytes = bounded::read(path, MAX_FILE_BYTES)
+            .map_err(|error| format!("feed {path} cannot be read: {error}"))?
+            .ok_or_else(|| {
+                format!("feed {path} has more than {MAX_FILE_BYTES} bytes, the most that is held in memory")
+            })?;
+        FeedFile::read(name, bytes, format)
+    }
+
+    /// The same of bytes that are there already; `name` is what faults call them.
+    pub fn read(name: String, bytes: Vec<u8>, format: FeedFormat) -> Result<FeedFile, String> {
         let digest = super::digest::sha256_hex(&bytes);
         if let Err(error) = std::str::from_utf8(&bytes) {
             let line = line_of(&bytes, error.valid_up_to());

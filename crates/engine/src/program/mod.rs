@@ -21,7 +21,7 @@ mod values;
 pub use check::{Answer, Judgement, Need};
 pub(crate) use compile::check;
 pub(crate) use digest::sha256_hex;
-pub use feed::{FeedFile, Use};
+pub use feed::{FeedFile, Table, Use};
 pub use feeds::{FeedProgram, Records};
 pub use judging::{CheckNote, CheckTally, Judging, Miss, CHECK_SAMPLES};
 pub use mix::Mix;

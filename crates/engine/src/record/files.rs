@@ -71,6 +71,13 @@ impl Log {
     }
 }
 
+/// First word of a compressed histogram (HdrHistogram V2).
+const DEFLATED: u32 = 0x1c84_9314;
+/// Bytes of an encoded histogram before its counts.
+const ENCODED_HEAD: usize = 40;
+/// More than all buckets of the finest histogram take.
+const LONGEST_ENCODED: u64 = 64 << 20;
+
 /// All live files.
 pub struct Files {
     samples: Log,
@@ -379,9 +386,14 @@ pub struct HlogInterval {
 
 /// Reads an interval log; a torn last line is left out, any other bad line is an error that names it.
 pub fn read_intervals(path: &Path) -> io::Result<Vec<HlogInterval>> {
-    let mut text = Vec::new();
-    File::open(path)?.read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text);
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    read_intervals_of(&path.display().to_string(), &bytes)
+}
+
+/// The same of bytes that are there already; `name` is what a fault calls them.
+pub fn read_intervals_of(name: &str, bytes: &[u8]) -> io::Result<Vec<HlogInterval>> {
+    let text = String::from_utf8_lossy(bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut deserializer = Deserializer::new();
     let mut intervals = Vec::new();
@@ -390,11 +402,7 @@ pub fn read_intervals(path: &Path) -> io::Result<Vec<HlogInterval>> {
             continue;
         }
         let interval = read_line(line, &mut deserializer).ok_or_else(|| {
-            let what = format!(
-                "{}:{}: not a line of an HDR histogram log",
-                path.display(),
-                number + 1
-            );
+            let what = format!("{name}:{}: not a line of an HDR histogram log", number + 1);
             io::Error::new(io::ErrorKind::InvalidData, what)
         })?;
         intervals.push(interval);
@@ -413,6 +421,7 @@ fn read_line(line: &str, deserializer: &mut Deserializer) -> Option<HlogInterval
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(encoded)
         .ok()?;
+    let bytes = inflated(&bytes)?;
     let histogram: Histogram<u64> = deserializer.deserialize(&mut bytes.as_slice()).ok()?;
     let counts = histogram.iter_recorded();
     let counts = counts
@@ -429,6 +438,30 @@ fn read_line(line: &str, deserializer: &mut Deserializer) -> Option<HlogInterval
         tag: tag.to_owned(),
         counts,
     })
+}
+
+/// An encoded histogram without its compression; none: it is none.
+///
+/// The `hdrhistogram` crate makes room for as many bytes as the header says are to come, up to 4 GiB: so what it is given
+/// must be there.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    let word = |bytes: &[u8], at: usize| {
+        let word = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(word))
+    };
+    let plain = if word(bytes, 0)? == DEFLATED {
+        let length = word(bytes, 4)? as usize;
+        let mut plain = Vec::new();
+        flate2::read::ZlibDecoder::new(bytes.get(8..8 + length)?)
+            .take(LONGEST_ENCODED)
+            .read_to_end(&mut plain)
+            .ok()?;
+        plain
+    } else {
+        bytes.to_vec()
+    };
+    let to_come = plain.len().checked_sub(ENCODED_HEAD)?;
+    (word(&plain, 4)? as usize <= to_come).then_some(plain)
 }
 
 #[cfg(test)]
@@ -463,6 +496,21 @@ mod tests {
             .map(|(b, c)| (bucket_high(*b as usize), *c))
             .collect();
         assert_eq!(read[0].counts, expected);
+    }
+
+    #[test]
+    fn a_histogram_that_announces_more_than_is_there_makes_no_room_for_it() {
+        let mut log = Vec::new();
+        let mut histogram = empty();
+        histogram.record(1_500).unwrap();
+        hdrhistogram::serialization::V2Serializer::new()
+            .serialize(&histogram, &mut log)
+            .unwrap();
+        assert_eq!(inflated(&log), Some(log.clone()));
+
+        log[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+
+        assert_eq!(inflated(&log), None);
     }
 
     #[test]

@@ -1,6 +1,3 @@
-//! What holds for any input: histograms against sorted lists, readers against bytes that are nearly right.
+//! What holds for any values: histograms against sorted lists. (Readers of any bytes are in `fuzz`.)
 
 mod histograms;
-mod inputs;
-#[path = "../responses/mutate.rs"]
-mod mutate;

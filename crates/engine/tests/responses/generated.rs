@@ -57,7 +57,7 @@ const WORDS: [&str; 40] = [
 
 fn drawn(seed: u64, corpus: &[Vec<u8>]) -> (Case, Random) {
     let mut random = Random::derived(seed, &[9]);
-    let bytes = mutated(&mut random, corpus, &WORDS);
+    let bytes = mutated(&mut random, corpus, &WORDS.map(str::as_bytes));
     let asked = if random.below(8) == 0 {
         Asked::Head
     } else {

@@ -4,6 +4,7 @@
 
 mod cases;
 mod generated;
+#[path = "../literal/response.rs"]
 mod literal;
 mod mutate;
 

@@ -12,7 +12,7 @@ pub fn inputs(few: u64) -> std::ops::Range<u64> {
 }
 
 /// One input: something of the corpus after one to four changes.
-pub fn mutated(random: &mut Random, corpus: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+pub fn mutated(random: &mut Random, corpus: &[Vec<u8>], words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = draw(random, corpus).clone();
     for _ in 0..=random.below(4) {
         change(random, &mut bytes, corpus, words);
@@ -34,7 +34,7 @@ fn piece(random: &mut Random, bytes: &[u8]) -> (usize, usize) {
     (from, (from + below(random, 16)).min(bytes.len()))
 }
 
-fn change(random: &mut Random, bytes: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&str]) {
+fn change(random: &mut Random, bytes: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]]) {
     let at = below(random, bytes.len());
     match random.below(7) {
         0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
@@ -57,7 +57,7 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>, corpus: &[Vec<u8>], words: &
         }
         5 => bytes.truncate(at),
         _ => {
-            let word = draw(random, words).as_bytes().to_vec();
+            let word = draw(random, words).to_vec();
             bytes.splice(at..at, word);
         }
     }

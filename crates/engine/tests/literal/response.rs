@@ -303,3 +303,14 @@ fn crlf_line(bytes: &[u8]) -> Result<Option<&[u8]>, &'static str> {
         Err("control byte")
     }
 }
+
+/// The header lines of a good head, names in lower case; none where a line is folded.
+#[allow(dead_code)] // not every test asks for it
+pub fn fields_of(head: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+    let (lines, _) = lines(head)?;
+    let is_folded = |line: &&[u8]| line.starts_with(b" ") || line.starts_with(b"\t");
+    if lines.iter().any(is_folded) {
+        return None;
+    }
+    fields(&lines[1..]).ok()
+}

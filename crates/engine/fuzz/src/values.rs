@@ -1,0 +1,91 @@
+//! Extraction by JSON path, against a slow walk through the whole value.
+
+use loadlens_engine::plan::Plan;
+use loadlens_engine::program::{
+    Answer, Judgement, Judging, Program, Records, RenderContext, Values, MAX_VALUE_BYTES,
+};
+use loadlens_engine::random::Random;
+use serde_json::json;
+
+use crate::literal::json::{at, Json};
+use crate::Ending;
+
+/// A path, a line end, and a body in which something may stand there.
+pub fn json_path(bytes: &[u8]) -> Ending {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let (path, body) = bytes.split_at(end.unwrap_or(bytes.len()));
+    let (path, body) = (String::from_utf8_lossy(path), body.get(1..).unwrap_or(b""));
+    let Some(program) = extracting(&path) else {
+        return Ending::Refused;
+    };
+
+    let found = extracted(&program, body);
+
+    let value: Option<Json> = serde_json::from_slice(body).ok();
+    match (&found, value.as_ref().map(|value| at(value, &path))) {
+        // Of a body that is no JSON only the way to the value is looked at.
+        (_, None) => {}
+        (Ok(text), Some(Some(Json::Text(expected)))) => assert_eq!(*text, expected.as_bytes()),
+        (Ok(text), Some(Some(expected))) => {
+            let again: Json = serde_json::from_slice(text).expect("a JSON value");
+            assert_eq!(&again, expected);
+        }
+        (Err(Judgement::ExtractionFailed(0)), Some(None)) => {}
+        (Err(Judgement::ExtractedTooLong(0)), Some(Some(_))) => {
+            assert!(body.len() > MAX_VALUE_BYTES);
+        }
+        (found, expected) => panic!("{found:?}, and there is {expected:?}"),
+    }
+    if found.is_ok() {
+        Ending::Read
+    } else {
+        Ending::Refused
+    }
+}
+
+/// A step that extracts, and one that sends what was extracted as it is.
+fn extracting(path: &str) -> Option<Program> {
+    let steps = json!([
+        {"name": "a", "method": "GET", "path": "/",
+         "extract": [{"name": "v", "from": {"kind": "json", "path": path}}]},
+        {"name": "b", "method": "POST", "path": "/", "body": {"kind": "text", "text": "{{v}}"}},
+    ]);
+    let plan = json!({
+        "schema_version": 1, "seed": 1, "duration_ns": 1_000_000,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 1_000_000,
+            "target": {"host": "127.0.0.1", "port": 80, "authority": "a"},
+            "scenarios": [{"name": "s", "weight": 1, "steps": steps}],
+            "workload": {"kind": "closed", "users": 1},
+        }],
+    });
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    Program::compile(&plan).ok()
+}
+
+fn extracted(program: &Program, body: &[u8]) -> Result<Vec<u8>, Judgement> {
+    let stream = &program.streams[0];
+    let mut values = Values::default();
+    let answer = Answer {
+        status: 200,
+        body,
+        body_bytes: body.len() as u64,
+        ..Answer::default()
+    };
+    match stream.steps[0].judge(&answer, &mut values, &mut Judging::new(stream)) {
+        Judgement::Ok => {}
+        other => return Err(other),
+    }
+    let mut context = RenderContext {
+        random: &mut Random::new(1),
+        seq: 0,
+        user: 0,
+        unix_ns: 0,
+        records: Records::default(),
+    };
+    let mut out = Vec::new();
+    let rendered = stream.steps[1].render(&values, &mut context, &mut out);
+    rendered.expect("a text may hold anything");
+    let head = out.windows(4).position(|four| four == b"\r\n\r\n");
+    Ok(out[head.expect("a request") + 4..].to_vec())
+}
