@@ -170,6 +170,7 @@ def test_the_server_answers_the_report_and_our_own_evaluation_says_the_same(fold
 
     assert trial.answers()["by"]["server"] == "prometheus"
     version = trial.answers()["by"]["version"]
+    assert f"version {version} " in record.environment["parts"]["prom"]
     assert {by for _, by in said.values()} == {f"Prometheus {version}"}
     assert {by for _, by in own.values()} == {"Loadlens, from its scrapes"}
     # 40 a second over the 4 s of the window; a scrape may see a request more or less than the ideal

@@ -212,7 +212,7 @@ def test_a_fault_in_a_merged_part_is_shown_once_where_it_stands(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("key", "supported"),
     [
-        ("calibrate: {run: x, gives: Y}", "use, variants, needs, build"),
+        ("backend: x", "use, variants, needs, build"),
         ("counts: {from: /x}", "use, variants, needs, build"),
     ],
 )
@@ -569,3 +569,37 @@ def test_the_json_schema_refuses_what_the_lab_refuses(tmp_path: Path, text: str)
     assert tree is not None
 
     assert list(jsonschema.Draft202012Validator(reference.schema()).iter_errors(study_yaml.plain(tree)))
+
+
+@pytest.mark.parametrize(
+    ("calibrate", "start", "message"),
+    [
+        ("{run: spin, gives: users}", "serve $users", "$users is a param or a factor already"),
+        ("{run: spin, gives: port}", "serve $port", "$port has a meaning already"),
+        ("{run: spin, gives: work}", "serve --port $port", "calibrated $work is used nowhere"),
+        ("{run: spin $port, gives: work}", "serve $work", "$port means nothing to a calibration"),
+        ("{run: spin, gives: a-b}", "serve --port $port", "'a-b' cannot be a name"),
+        ("{run: spin}", "serve --port $port", "calibration without gives"),
+    ],
+)
+def test_a_calibration_that_makes_no_sense_is_named(
+    tmp_path: Path, calibrate: str, start: str, message: str
+) -> None:
+    text = SMALL.replace(
+        'web: {start: "serve --port $port"}', f"web: {{start: {start}, calibrate: {calibrate}}}"
+    )
+
+    assert any(fault.message.startswith(message) for fault in faults_of(tmp_path, text))
+
+
+def test_a_calibrated_name_is_known_to_what_the_testbed_runs_only(tmp_path: Path) -> None:
+    good = SMALL.replace(
+        'web: {start: "serve --port $port"}',
+        "web: {start: serve $work, calibrate: {run: spin $users, gives: work}}",
+    )
+
+    assert read(tmp_path, good).services["web"].calibrate is not None
+    (fault,) = faults_of(tmp_path, good.replace("[{get: /}]", "[{get: /$work}]"))
+    assert fault.message == "$work is calibrated when the study runs: only what the testbed runs knows it"
+    (fault,) = faults_of(tmp_path, good.replace("serve $work", "serve $wrok $work"))
+    assert (fault.message, fault.hint) == ("unknown name $wrok", "did you mean $work?")

@@ -17,7 +17,7 @@ from loadlens import define, design, engine
 from loadlens.errors import DefinitionErrors, UsageError
 from loadlens.model.profile import Profile, Segment
 from loadlens.model.study import Case, Study
-from loadlens.model.topology import Scalar
+from loadlens.model.topology import Calibrate, Scalar
 from loadlens.model.workload import Bounds, Closed, Connection, Group, Open, Source, Think
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +102,7 @@ def test_every_key_arrives_where_it_should() -> None:
 
     closed = cases["closed workers=2 users=16"]
     api = closed.services[1]
+    assert api.calibrate == Calibrate("python -m app.spin 3M", "rounds")
     assert api.start == "python -m app --host $host --port $port --workers 2 --upstream $db.host:$db.port"
     assert dict(api.env) == {
         "BACKEND": "plain",
@@ -114,7 +115,7 @@ def test_every_key_arrives_where_it_should() -> None:
         2,
         ("http", "metrics"),
         ("db",),
-        "python -m app.schema $db.url",
+        "python -m app.schema $db.url --rounds $rounds",
     )
     assert api.ready is not None
     assert (api.ready.path, api.ready.port, api.ready.status, api.ready.within_s) == (

@@ -174,6 +174,10 @@ def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], .
     for service, built in (environment.get("builds") or {}).items():
         packages = built.get("packages") or {} if isinstance(built, Mapping) else built
         found.append((f"built for {service}", _plain("packages", packages)))
+    for service, said in (environment.get("parts") or {}).items():
+        found.append((f"{service} runs on", str(said)))
+    for one in environment.get("calibrated") or ():
+        found.append((f"calibrated ${one['name']}", f"{one['value']} ({one['run']})"))
     command = environment.get("command")
     if command:
         found.append(("command", " ".join(str(part) for part in command)))

@@ -13,6 +13,7 @@ from loadlens.define.values import (
     CPUS,
     DURATION,
     DURATION_ABOVE_0,
+    FIXED_NAME,
     LINE,
     PACKAGE,
     PATH,
@@ -27,6 +28,7 @@ from loadlens.define.values import (
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
     BuildPart,
+    CalibratePart,
     LimitsPart,
     ReadyPart,
     ResetPart,
@@ -76,6 +78,20 @@ BUILD: Final = Block(
     },
     "How the service's environment is made: isolated, and cached by digest.",
     check=_one_build,
+)
+
+CALIBRATE: Final = Block(
+    "calibration",
+    CalibratePart,
+    {
+        "run": Key(COMMAND, "a command; the last line that it prints is the value", required=True),
+        "gives": Key(FIXED_NAME, "the name that stands for it: `work` for `$work`", required=True),
+    },
+    "A value that depends on the machine, such as how many rounds take 20 ms of CPU time. The command is run "
+    "once a run (with factors in it, once for each of its texts), after the build and before the first "
+    "trial, in the service's folder and environment and within its `limits`, while nothing else runs; "
+    "`--resume` keeps the value. `$NAME` can then stand in what the testbed runs: start, setup, env and "
+    "reset of any service.",
 )
 
 READY: Final = Block(
@@ -161,18 +177,18 @@ _ENVIRONMENT_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}"), "le
 _SETTING_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}"), "letters, digits, _ and .")
 _LATER: Final = dict.fromkeys(
     (
-        "calibrate",
         "counts",
         "backend",
     ),
     "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
-    "when, policy, settings, faults, server_times, scrape, runtime",
+    "calibrate, when, policy, settings, faults, server_times, scrape, runtime",
 )
 
 _SERVICE_KEYS: Final = {
     "start": Key(COMMAND, "the command that runs the service in the foreground; not of other uses"),
     "dir": Key(LINE, "folder of the service, seen from the study file", "the study's folder"),
     "build": Key(BUILD, "how its environment is made"),
+    "calibrate": Key(CALIBRATE, "a command that finds out a value of this machine once a run"),
     "setup": Key(COMMAND, "a command run to its end before each start"),
     "env": Key(Named(TESTBED_TEXT, "variable", _ENVIRONMENT_NAME), "environment variables"),
     "after": Key(Many(LINE, or_one=True), "services that are ready before this one starts"),

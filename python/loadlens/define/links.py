@@ -13,6 +13,7 @@ from loadlens.define import names
 from loadlens.define.names import TESTBED_NAMES, Names, did_you_mean, nearest
 from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
+    CalibratePart,
     Definition,
     ExperimentPart,
     Faults,
@@ -36,6 +37,7 @@ _LOAD_STREAM: Final = "load"  # the name of the measured stream, so no probe's
 def check(definition: Definition, tree: Tree, known: Names, faults: Faults) -> None:
     """Note what does not fit together."""
     _check_params(definition, tree, known, faults)
+    _check_calibrations(definition, known, faults)
     _check_services(definition, faults)
     _check_entry(definition, tree, faults)
     _check_scenarios(definition, faults)
@@ -69,6 +71,37 @@ def _check_params(definition: Definition, tree: Tree, known: Names, faults: Faul
             faults.add(
                 f"param {name} is used nowhere", Place(file, lines.get(name, 1), f"params.{name}"), hint
             )
+
+
+# ---------------------------------------------------------------------------------------------- calibrations
+
+
+def _check_calibrations(definition: Definition, known: Names, faults: Faults) -> None:
+    """Each calibrated name means one thing and is used, and its command needs nothing that runs."""
+    owners: dict[str, str] = {}
+    for service, part in definition.services.items():
+        for one in (part, *part.variants.values()):
+            if one.calibrate is not None:
+                _check_calibration(service, one.calibrate, owners, known, faults)
+
+
+def _check_calibration(
+    service: str, part: CalibratePart, owners: dict[str, str], known: Names, faults: Faults
+) -> None:
+    name, place = part.gives, part.place
+    if name in known.given:
+        faults.add(f"${name} is a param or a factor already", place, "another name in `gives`")
+    elif name in TESTBED_NAMES or name in known.services:
+        faults.add(f"${name} has a meaning already", place, "another name in `gives`")
+    elif owners.setdefault(name, service) != service:
+        faults.add(f"${name} is calibrated by {owners[name]} too", place, "another name in `gives`")
+    elif name not in known.used:
+        faults.add(f"calibrated ${name} is used nowhere", place, f"use ${name}, or remove calibrate")
+    for piece in part.run.written.pieces if isinstance(part.run.written, Text) else ():
+        base = piece.text.partition(".")[0] if isinstance(piece, Name) else ""
+        if base in ("port", "replica") or base in known.services or base in known.calibrated:
+            message = f"${base} means nothing to a calibration: nothing runs yet"
+            faults.add(message, part.run.place, "params, factors, $host and $scratch")
 
 
 # -------------------------------------------------------------------------------------------------- services

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loadlens.define.yaml import Node, Tree
+from loadlens.define.yaml import Leaf, Node, Tree
 from loadlens.model.definition import Faults, Name, Place, Text
 
 TESTBED_NAMES: Final = ("host", "port", "scratch", "replica")
@@ -28,6 +28,7 @@ class Names:
 
     given: frozenset[str]  # params, factors, and what named levels bind
     services: frozenset[str]
+    calibrated: frozenset[str] = frozenset()  # known once the run has begun: in what the testbed runs only
     used: set[str] = field(default_factory=set)
 
 
@@ -38,7 +39,18 @@ def names_of(tree: Tree) -> Names:
         for experiment in experiments.items.values() if isinstance(experiments, Tree) else ():
             for factors in (_at(experiment, "factors"), _at(experiment, "hold_out")):
                 given |= _bound_by(factors)
-    return Names(frozenset(given - {"where"}), frozenset(_keys(tree, "services")))
+    services = _at(tree, "services")
+    calibrated = {
+        str(gives.value)
+        for service in (services.items.values() if isinstance(services, Tree) else ())
+        for part in (service, *_items(_at(service, "variants")))
+        if isinstance(gives := _at(part, "calibrate", "gives"), Leaf)
+    }
+    return Names(frozenset(given - {"where"}), frozenset(_keys(tree, "services")), frozenset(calibrated))
+
+
+def _items(node: Node | None) -> tuple[Node, ...]:
+    return tuple(node.items.values()) if isinstance(node, Tree) else ()
 
 
 def _bound_by(factors: Node | None) -> set[str]:
@@ -113,6 +125,12 @@ def _check_name(name: str, names: Names, faults: Faults, place: Place, *, is_tes
     if not attribute and name in names.given:
         names.used.add(name)
         return
+    if not attribute and name in names.calibrated:
+        names.used.add(name)
+        if not is_testbed:
+            message = f"${name} is calibrated when the study runs: only what the testbed runs knows it"
+            faults.add(message, place, "use it under services or reset")
+        return
     if base in names.services or base in TESTBED_NAMES:
         if not is_testbed:
             message = f"${name} is known to the testbed only, when services run"
@@ -121,7 +139,7 @@ def _check_name(name: str, names: Names, faults: Faults, place: Place, *, is_tes
             forms = ", ".join(f"${base}.{each}" for each in SERVICE_ATTRIBUTES)
             faults.add(f"${name} is not a name of service {base}", place, f"one of {forms}")
         return
-    candidates = sorted(names.given | (set(TESTBED_NAMES) if is_testbed else set()))
+    candidates = sorted(names.given | ({*TESTBED_NAMES, *names.calibrated} if is_testbed else set()))
     near = nearest(name, candidates)
     hint = f"did you mean ${near}?" if near else "add it to params, or write $$ for a dollar"
     faults.add(f"unknown name ${name}", place, hint)

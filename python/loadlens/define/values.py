@@ -345,6 +345,12 @@ def _edge(value: Any) -> Edge:
     return Edge(seconds=units.duration_s(value))
 
 
+def _plain_name(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+        raise UnitError(f"{shown(value)} cannot be a name", "letters, digits and _, a letter first: work")
+    return value
+
+
 def _promql(value: Any) -> str:
     """An expression as written; of one that only a server answers the study is asked whether it has one."""
     text = _text(value).strip()
@@ -542,6 +548,9 @@ FIXED_NUMBER: Final = Fixed("number", _number, {"type": "number"})
 FIXED_COUNT: Final = Fixed("count", _counted(1, 100_000), _ref("count"))
 FIXED_SEED: Final = Fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
 FIXED_TOLERANCE: Final = Fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
+FIXED_NAME: Final = Fixed(
+    "name", _plain_name, {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"}
+)
 FIXED_EDGE: Final = Fixed("duration or percentage", _edge, {"type": ["string", "number"]})
 FIXED_STEP: Final = Fixed(
     "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")

@@ -110,7 +110,8 @@ def _case(
     values: dict[str, Scalar] = dict(definition.params)
     for _, level in cell.levels:
         values.update(level.binds)
-    fill = Filler(values, faults, name)
+    calibrated = [s.calibrate.gives for s in definition.services.values() if s.calibrate is not None]
+    fill = Filler(values, faults, name, calibrated)
     feeds = Feeds(definition.feeds, definition.folder, fill, files)
     steps = loads.Steps(fill, definition.folder, feeds, definition.auth)
     assert experiment.load is not None, "define has seen to it that there is a load"

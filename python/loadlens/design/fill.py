@@ -6,7 +6,7 @@ testbed sees is unambiguous: `$port` is its name, `$$` a dollar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from loadlens.model.definition import Faults, Later, Name, Place, Text
@@ -23,10 +23,14 @@ class Filler:
         values: Every name that has a value here.
         faults: Where faults go.
         scope: The experiment, for messages.
+        calibrated: Names that get their values when the study runs.
     """
 
-    def __init__(self, values: Mapping[str, Scalar], faults: Faults, scope: str) -> None:
+    def __init__(
+        self, values: Mapping[str, Scalar], faults: Faults, scope: str, calibrated: Collection[str] = ()
+    ) -> None:
         self._values = values
+        self._open = (*_TESTBED_NAMES, *calibrated)
         self._faults = faults
         self._scope = scope
         self.used: set[str] = set()  # names that were looked up
@@ -78,7 +82,7 @@ class Filler:
         if not later.is_testbed:
             hint = f"add it to params, or to the factors of {self._scope}"
             self._faults.add(f"${piece.text} has no value in {self._scope}", later.place, hint)
-        elif "." not in piece.text and piece.text not in _TESTBED_NAMES:
+        elif "." not in piece.text and piece.text not in self._open:
             hint = f"add it to params: services run in every experiment, {self._scope} too"
             self._faults.add(f"${piece.text} has no value in {self._scope}", later.place, hint)
         return f"${piece.text}"

@@ -16,6 +16,7 @@ from loadlens.model.topology import (
     METRICS_PORT,
     Build,
     BuildKind,
+    Calibrate,
     Entry,
     Limits,
     Ready,
@@ -103,6 +104,9 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         settings=tuple((key, _setting(use, key, value, fill)) for key, value in part.settings.items()),
         faults=proxy_faults(part, fill) if use == "fault-proxy" else None,
         needs=tuple(fill.value(program, "") for program in part.needs),
+        calibrate=None
+        if part.calibrate is None
+        else Calibrate(fill.value(part.calibrate.run, ""), part.calibrate.gives),
         variant=part.variant,
     )
 
@@ -112,6 +116,7 @@ _ONLY_OF = {
     "start": ("process",),
     "build": ("process",),
     "env": ("process",),
+    "calibrate": ("process",),
     "server_times": ("process",),
     "runtime": ("process",),
     "over": ("nginx", "fault-proxy", "prometheus"),

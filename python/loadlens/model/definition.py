@@ -101,6 +101,13 @@ class BuildPart:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibratePart:
+    place: Place
+    run: Later[str]
+    gives: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadyPart:
     place: Place
     get: Later[str]
@@ -227,6 +234,7 @@ class ServicePart:
     start: Later[str] | None = None
     use: Later[Use] | None = None
     build: BuildPart | None = None
+    calibrate: CalibratePart | None = None
     setup: Later[str] | None = None
     env: Mapping[str, Later[str]] = field(default_factory=dict)
     dir: Later[str] | None = None

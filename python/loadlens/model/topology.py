@@ -49,6 +49,14 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibrate:
+    """A command whose last line is the value of a name, found out once a run."""
+
+    run: str
+    gives: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """A service is ready when GET `path` answers exactly `status`."""
 
@@ -213,6 +221,7 @@ class Service:
     settings: tuple[tuple[str, str], ...] = ()
     faults: ProxyFaults | None = None  # of a fault proxy
     needs: tuple[str, ...] = ()  # programs that must be on the machine
+    calibrate: Calibrate | None = None
     variant: str | None = None  # which of several ways to run it was taken
 
     def setting(self, name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from loadlens.model.study import Case, PlannedTrial, Study
-from loadlens.model.topology import Service
+from loadlens.model.topology import Scalar, Service
 from loadlens.testbed import Prepared, Testbed, demand, prepare
 
 Tell = Callable[[Mapping[str, object]], None]
@@ -37,6 +37,7 @@ class Preparations:
 
     def __init__(self, by_builds: dict[tuple[object, ...], Prepared]) -> None:
         self.by_builds = by_builds
+        self.values_of: Callable[[Case], Mapping[str, Scalar]] = lambda _: {}  # calibrated values of a case
 
     def of(self, case: Case) -> Prepared:
         """For one case."""
@@ -50,6 +51,14 @@ class Preparations:
             for service, environment in prepared.environments.items()
             if environment.digest is not None
         }
+
+    def parts(self) -> dict[str, str]:
+        """Of each part of a kind that is not the study's own: its version, or why it is left out."""
+        found: dict[str, str] = {}
+        for prepared in self.by_builds.values():
+            found |= prepared.versions
+            found |= {service: f"left out: {why}" for service, why in prepared.absent.items()}
+        return found
 
 
 def _packages(environment: Path | None) -> dict[str, str]:
@@ -104,6 +113,7 @@ class Bench:
             marker=self._marker,
             scratch=Path(tempfile.gettempdir()) / f"loadlens-{self._marker}-{secrets.token_hex(4)}",
             logs=self._logs or logs,
+            values=self._preparations.values_of(planned.case),
             on_event=self._tell,
         )
         testbed.start()

@@ -20,6 +20,7 @@ from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Target
 from loadlens.run import environment, planning, settling
 from loadlens.run.bench import Bench, Preparations, prepare_all
+from loadlens.run.calibrating import calibrate_all
 from loadlens.run.conduct import Around, Conducted, conduct
 from loadlens.run.interrupts import Interrupts
 from loadlens.run.progress import (
@@ -83,7 +84,16 @@ def _run(
     try:
         with interrupts.allowed():
             preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
+            kept = store.open_run(out).environment.get("calibrated") or () if resume else ()
+            calibrations = calibrate_all(
+                study, preparations, before=kept, on_line=lambda line: progress.tell(Building(line))
+            )
+        preparations.values_of = calibrations.values_of
         now = environment.of_machine(Path(study.folder)) | {"builds": preparations.builds()}
+        if parts := preparations.parts():
+            now["parts"] = parts
+        if calibrations.found:
+            now["calibrated"] = calibrations.as_plain()
         if resume:
             before = store.open_run(out).environment
             writer.event("resumed", environment=environment.differences(before, now), command=now["command"])

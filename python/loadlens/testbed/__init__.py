@@ -16,11 +16,13 @@ from loadlens.testbed.build import (
     missing,
     prepare,
 )
+from loadlens.testbed.calibrating import Calibrated, calibrate
 from loadlens.testbed.keeper import KeeperLost
 from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
 __all__ = [
     "AccessLogFile",
+    "Calibrated",
     "Environment",
     "KeeperLost",
     "Missing",
@@ -28,6 +30,7 @@ __all__ = [
     "ServerTimesFile",
     "ServiceProcess",
     "Testbed",
+    "calibrate",
     "default_cache",
     "demand",
     "how_to_install",

@@ -60,6 +60,7 @@ class Prepared:
     folders: Mapping[str, Path]
     environments: Mapping[str, Environment]
     absent: Mapping[str, str] = field(default_factory=dict)  # parts that are left out -> why
+    versions: Mapping[str, str] = field(default_factory=dict)  # parts of a kind -> what runs them
 
     def folder(self, service: str) -> Path:
         """The working folder of a service."""
@@ -123,7 +124,22 @@ def prepare(
             made = _build(service.name, service.build, home, cache, on_line)
             environments[service.name] = made
             folders[service.name] = made.home or home
-    return Prepared(folders, environments, absent)
+    versions = {
+        service.name: _says(program.name, environments[service.name])
+        for service in services
+        if (program := PIECES[service.use].program) is not None and service.name in environments
+    }
+    return Prepared(folders, environments, absent, versions)
+
+
+def _says(program: str, made: Environment) -> str:
+    """The first line of what a program says of its version."""
+    path = shutil.which(program, path=os.pathsep.join(map(str, made.path)))
+    try:
+        said = _version(path or program, dict(os.environ))
+    except TestbedError as fault:
+        return f"not known: {fault.message}"
+    return said.partition("\n")[0]
 
 
 def _refuse_if_needed(name: str, services: Iterable[Service], fault: TestbedError) -> None:
@@ -173,7 +189,7 @@ def _needed(service: Service) -> Iterator[str]:
             carried = {program.name for program in kind.programs if program.wheel is not None}
             yield from (tool for tool in kind.tools if tool not in carried)
     else:
-        for command in (service.start, service.setup):
+        for command in (service.start, service.setup, service.calibrate and service.calibrate.run):
             first = (command or "$").split()[0]
             if "$" not in first:
                 yield first
@@ -333,7 +349,7 @@ def _is_made(place: Path, seal: Path) -> bool:
 
 def _version(tool: str, environment: Mapping[str, str]) -> str:
     """What a tool says of its version: another version builds anew."""
-    flag = "-version" if tool == "java" else "--version"
+    flag = {"java": "-version", "nginx": "-v"}.get(Path(tool).name, "--version")
     try:
         done = subprocess.run(
             [tool, flag], env=dict(environment), capture_output=True, text=True, timeout=60, check=False

@@ -29,6 +29,14 @@ class Names:
         """The same names and some more; the new ones win."""
         return Names({**self._values, **values})
 
+    def knows_all(self, text: str) -> bool:
+        """Whether every name in a text has a value; secrets are names of nobody here."""
+        try:
+            self._fill(_SECRET.sub("", text), "")
+        except TestbedError:
+            return False
+        return True
+
     def fill(self, text: str, *, where: str) -> str:
         """The text with every name replaced.
 

@@ -126,7 +126,7 @@ def _replica(
         if index == 0:
             own["port"] = port
     names = names.with_values(own)
-    environment, secrets = _environment(
+    environment, secrets = environment_of(
         service, names, around.prepared.environment(service.name), where=f"services.{service.name}"
     )
     title = service.name if service.replicas == 1 else f"{service.name}.{number}"
@@ -170,7 +170,7 @@ def _account() -> tuple[int, int] | None:
     return entry.pw_uid, entry.pw_gid
 
 
-def _environment(
+def environment_of(
     service: Service, names: Names, build: Environment, *, where: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The caller's environment, what the build adds, what the study says; and the secrets in it."""
