@@ -37,6 +37,9 @@ class ScriptedRun:
         self.errors: dict[str, Any] = {}
         type(self).runs.append(self)
 
+    def notes(self) -> list[str]:
+        return []
+
     def start(self) -> None:
         self.t0 = time.monotonic_ns()
         type(self).script(self)

@@ -383,7 +383,8 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
     from loadlens.run.hit import run_hit
 
     with HitView(load_in_words(plan), shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
-        done = run_hit(plan, out=out, on_progress=view.update)
+        caution = None if quiet or as_json else view.caution
+        done = run_hit(plan, out=out, on_progress=view.update, on_caution=caution)
     made = calibration.of_this_machine()
     if as_json:
         from loadlens.render.json import hit_as_json

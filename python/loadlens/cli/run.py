@@ -15,9 +15,11 @@ from loadlens.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from loadlens.model.report import Report
     from loadlens.model.study import Study
+    from loadlens.model.workload import Plan
 
 RUNS = Path("runs")
 STUDY_FILE = "study.yaml"
+WATCH_S = 0.5  # how long other programs are watched before the start
 
 
 def run(
@@ -126,10 +128,23 @@ def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
 def _warn(study: Study) -> None:
     """Show what the design cannot answer; notes are left to `check`."""
     from loadlens import lint
+    from loadlens.run import cautions
 
     for fault in lint.faults(study, cores=len(os.sched_getaffinity(0))):
         if not fault.is_note:
             sys.stderr.write(f"loadlens: {fault.where}: {fault.message}\n  try {fault.advice}\n")
+    for words in cautions.before(_plans(study), watch_s=WATCH_S):
+        sys.stderr.write(f"loadlens: {words}\n")
+
+
+def _plans(study: Study) -> list[Plan]:
+    """The load of each case, as far as it is known before services are up."""
+    from loadlens.model.study import PlannedTrial
+    from loadlens.model.workload import Target
+    from loadlens.run import planning
+
+    nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")
+    return [planning.plan_of(PlannedTrial(case, 1, 1, study.seed), nowhere) for case in study.cases]
 
 
 def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:

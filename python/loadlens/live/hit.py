@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
@@ -53,6 +54,14 @@ class HitView:
     ) -> None:
         if self._live is not None:
             self._live.__exit__(kind, fault, trace)
+
+    def caution(self, words_: str) -> None:
+        """Say one thing that bears on the load, above what is drawn."""
+        said = f"{words.GLYPHS['caution']} {words.plain(words_)}"
+        if self._live is None:
+            print(said.encode(sys.stderr.encoding or "ascii", "replace").decode(), file=sys.stderr)
+        else:
+            self._live.console.print(said, highlight=False, markup=False)
 
     def update(self, progress: Progress) -> None:
         """Take one snapshot and draw it."""

@@ -8,7 +8,7 @@ wrong on the way, the trial is sealed with the reason and nothing stays up that 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -41,6 +41,14 @@ class Around:
     progress: Progress
     environment: Mapping[str, Any]  # of the run's start
     report: Mapping[str, Any] = field(default_factory=dict)  # what the study's report is to answer
+    said: set[str] = field(default_factory=set)  # what may go wrong is told once, not before every trial
+
+    def caution(self, notes: Sequence[str]) -> None:
+        """Tell what the engine foresees on this machine, each thing once."""
+        for words in notes:
+            if words not in self.said:
+                self.said.add(words)
+                self.progress.tell(Warned(words))
 
 
 @dataclass(slots=True)
@@ -157,6 +165,7 @@ def _under_load(
             stop=around.interrupts.event,
             on_started=lambda mono, unix: done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
             watch=watch,
+            on_notes=around.caution,
         )
         drained = time.monotonic_ns()
         done.engine = result

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens.engine import Progress, Result
 from loadlens.errors import ExitCode
 from loadlens.model.workload import Plan
-from loadlens.run import gates
+from loadlens.run import cautions, gates
 from loadlens.run.interrupts import Interrupts
-from loadlens.run.trial import run_trial
+from loadlens.run.trial import OnNotes, run_trial
 
 if TYPE_CHECKING:
     from loadlens.model.study import PlannedTrial, Study
@@ -29,7 +30,11 @@ class HitDone:
 
 
 def run_hit(
-    plan: Plan, *, out: Path | None = None, on_progress: Callable[[Progress], None] | None = None
+    plan: Plan,
+    *,
+    out: Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_caution: Callable[[str], None] | None = None,
 ) -> HitDone:
     """Run one load; Ctrl-C ends it early and the results so far count.
 
@@ -37,16 +42,20 @@ def run_hit(
         plan: One stream named `load`.
         out: A folder for the record that does not exist yet; none: nothing is written.
         on_progress: Gets the engine's progress about ten times a second.
+        on_caution: Is told before the start what may spoil the figures; none: nobody looks.
 
     Raises:
         PlanError, EngineError: The engine refuses the plan, or cannot carry it.
         RecordError: `out` holds something, or cannot be written.
     """
+    on_notes = None if on_caution is None else partial(_each, on_caution)
+    if on_notes is not None:
+        on_notes(cautions.before([plan]))
     with Interrupts() as interrupts:
         if out is None:
-            result = run_trial(plan, on_progress=on_progress, stop=interrupts.event)
+            result = run_trial(plan, on_progress=on_progress, stop=interrupts.event, on_notes=on_notes)
         else:
-            result = _run_recorded(plan, out, on_progress, interrupts)
+            result = _run_recorded(plan, out, on_progress, interrupts, on_notes)
     if gates.faults_of(result):
         code = ExitCode.INVALID
     else:
@@ -54,8 +63,17 @@ def run_hit(
     return HitDone(result, out, code)
 
 
+def _each(tell: Callable[[str], None], notes: Sequence[str]) -> None:
+    for words in notes:
+        tell(words)
+
+
 def _run_recorded(
-    plan: Plan, out: Path, on_progress: Callable[[Progress], None] | None, interrupts: Interrupts
+    plan: Plan,
+    out: Path,
+    on_progress: Callable[[Progress], None] | None,
+    interrupts: Interrupts,
+    on_notes: OnNotes | None,
 ) -> Result:
     from loadlens import store
     from loadlens.run import environment, planning
@@ -71,6 +89,7 @@ def _run_recorded(
             record_dir=kept.live,
             on_progress=on_progress,
             stop=interrupts.event,
+            on_notes=on_notes,
             on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
         )
         status, reasons = gates.verdict(result)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ NS = 1e9
 OnProgress = Callable[[Progress], None]
 OnStarted = Callable[[int, int], None]  # t0 by CLOCK_MONOTONIC, t0 since 1970, both in ns
 Watch = Callable[[], bool]
+OnNotes = Callable[[Sequence[str]], None]
 
 
 def run_trial(
@@ -33,6 +34,7 @@ def run_trial(
     stop: threading.Event | None = None,
     on_started: OnStarted | None = None,
     watch: Watch | None = None,
+    on_notes: OnNotes | None = None,
 ) -> Result:
     """Run a plan to its end, or to the moment somebody asks for it.
 
@@ -43,6 +45,7 @@ def run_trial(
         stop: When set, the engine ends early and in order.
         on_started: Told once when the trial began.
         watch: Asked at each turn; true ends the trial early, because it has no sense any more.
+        on_notes: Gets what may go wrong on this machine, before the start; not called when there is nothing.
 
     Returns:
         The result of the engine (docs/reference/record.md); status `stopped` when it ended early.
@@ -54,6 +57,8 @@ def run_trial(
     if record_dir is not None:
         plan = replace(plan, record=RecordTo(str(record_dir)) if plan.record is None else plan.record)
     run = engine.Run(plan)
+    if on_notes is not None and (notes := run.notes()):
+        on_notes(notes)
     run.start()
     latest_end = _latest_end_s(plan)
     stop_asked_at: float | None = None

@@ -60,3 +60,15 @@ def test_running_out_of_something_of_our_own_exits_4_and_is_called_invalid(run: 
     assert done.exit_code == 4
     assert "■ invalid" in done.stdout
     assert "the generator ran out of" in done.stdout
+
+
+def test_what_bears_on_a_load_is_said_on_stderr_before_it_and_never_in_json(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadlens.run.cautions.before", lambda _: ("1 core: taken from the service",))
+
+    plain, json_, quiet = (run(hit_result.result(), *flags) for flags in ((), ("--json",), ("-q",)))
+
+    assert "taken from the service" in plain.stderr
+    assert "taken from the service" not in plain.stdout
+    assert "taken from" not in json_.output + quiet.output

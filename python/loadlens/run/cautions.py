@@ -1,0 +1,84 @@
+"""What bears on a load and is known before its start: other programs, few cores, scarce descriptors.
+
+Nothing here stops anything: what cannot work the engine refuses, and what went wrong the result says.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from loadlens import machine
+from loadlens.model.workload import Closed, Plan, Stream
+
+BUSY_SHARE = 0.25  # of all CPUs, by others, that a short look tells from chance
+STEAL_SHARE = 0.05
+NEAR = 0.8  # of the descriptors
+OWN_DESCRIPTORS = 64  # the lab's own files
+FEWEST_CORES = 2
+WATCH_S = 0.1
+_STAT = Path("/proc/stat")
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # places in the first line of /proc/stat
+
+
+def before(plans: Iterable[Plan], *, watch_s: float = WATCH_S) -> tuple[str, ...]:
+    """Say what may spoil the figures of some loads on this machine as it is now; takes `watch_s`.
+
+    Args:
+        plans: The loads, one after the other.
+        watch_s: How long others are watched while we wait.
+    """
+    found = [*_cores(), *_others(watch_s)]
+    connections = max((sum(map(_connections, plan.streams)) for plan in plans), default=0)
+    return tuple(found + _descriptors(connections))
+
+
+def _cores() -> list[str]:
+    quota = machine.limits()["cpu_cores"]
+    allowed = len(os.sched_getaffinity(0))
+    cores = allowed if quota is None else min(allowed, quota)
+    if cores >= FEWEST_CORES:
+        return []
+    noun = "core" if cores == 1 else "cores"
+    return [f"{cores:g} {noun}: the generator takes its time from every service on this machine"]
+
+
+def _others(seconds: float) -> list[str]:
+    first = _ticks()
+    time.sleep(seconds)
+    spent = [now - was for was, now in zip(first, _ticks(), strict=False)]
+    total = sum(spent)
+    if len(spent) <= _STEAL or total <= 0:
+        return []
+    steal = spent[_STEAL] / total
+    busy = 1 - (spent[_IDLE] + spent[_IOWAIT] + spent[_STEAL]) / total
+    found = []
+    if busy > BUSY_SHARE:
+        found.append(f"other programs use {100 * busy:.0f} % of the CPUs: figures may be theirs (see top)")
+    if steal > STEAL_SHARE:
+        found.append(f"the host takes {100 * steal:.0f} % of the CPU time away")
+    return found
+
+
+def _ticks() -> list[int]:
+    """CPU time of all CPUs by kind; empty when it cannot be read."""
+    try:
+        return [int(word) for word in _STAT.read_text().split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return []
+
+
+def _descriptors(connections: int) -> list[str]:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY or connections + OWN_DESCRIPTORS <= NEAR * most:
+        return []
+    return [f"{connections:,} connections, and at most {most:,} files may be open (ulimit -Hn)"]
+
+
+def _connections(stream: Stream) -> int:
+    workload, pool = stream.workload, stream.connection.pool
+    most = workload.users if isinstance(workload, Closed) else workload.max_in_flight
+    return most if pool is None else min(most, pool)
