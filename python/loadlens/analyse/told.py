@@ -368,7 +368,7 @@ def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
     for labels, series in part.each("connections"):
         state = labels["state"]
         if series.values.any():
-            panel = "connections" if state == "established" else ""
+            panel = "TCP connections, established" if state == "established" else ""
             counts = _counted_at(moments, [series])
             yield from span.level(part, f"connections, {state.replace('_', ' ')}", "", counts, panel)
 
@@ -397,7 +397,7 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
             waits.setdefault(labels.get("wait", ""), []).append(series)
     moments = part.one("max_connections")
     for state, found in sorted(by_state.items()):
-        panel = "connections, active" if state == "active" else ""
+        panel = "database connections, active" if state == "active" else ""
         yield from span.level(part, f"connections, {state}", "", _counted_at(moments, found), panel)
     for wait, found in sorted(waits.items()):
         yield from span.level(part, f"active, waiting for {wait}", "", _counted_at(moments, found))
