@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import resource
 import signal
@@ -119,6 +120,9 @@ def test_switches_and_faults_agree_with_the_kernels_own_account() -> None:
     monitor = this_process()
     start = resource.getrusage(resource.RUSAGE_SELF)
     first = read(monitor)
+    with mmap.mmap(-1, 200 * mmap.PAGESIZE) as fresh:
+        for page in range(200):
+            fresh[page * mmap.PAGESIZE] = 1  # met for the first time
     for _ in range(50):
         time.sleep(0.0005)  # each sleep is one voluntary switch
     second = read(monitor)
@@ -131,6 +135,9 @@ def test_switches_and_faults_agree_with_the_kernels_own_account() -> None:
 
     assert 50 <= switches <= end.ru_nvcsw - start.ru_nvcsw
     assert start.ru_majflt <= faults <= end.ru_majflt
+    minor = [value(rows, "minor_faults", service="self") for rows in (first, second)]
+    assert start.ru_minflt <= minor[0] <= minor[1] - 100
+    assert minor[1] <= end.ru_minflt
 
 
 def test_memory_descriptors_threads_and_io_agree_with_psutil() -> None:
