@@ -22,11 +22,23 @@ def report(
             help="Let charts answer to the pointer; the page grows by 0.9 MB. Default: static charts.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print the report as JSON and write no file (docs/reference/report-json.md)."
+        ),
+    ] = False,
 ) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
     Reads the record and nothing else: the services need not exist any more.
     """
+    if as_json:
+        from loadlens import analyse, store
+        from loadlens.render.json import report_as_json
+
+        print(report_as_json(analyse.report(store.open_run(run))))
+        return
     _, files = write_report(run, explore=explore)
     for path in files:
         typer.echo(path)

@@ -1,14 +1,17 @@
-"""The JSON of `hit`, version 1 (docs/reference/hit-json.md): seconds as floats, null where unknown."""
+"""The JSON of `hit` (docs/reference/hit-json.md) and of reports: seconds as floats, null where unknown."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from loadlens import __version__, calibration
 from loadlens.calibration import Calibration
+from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
+from loadlens.model.report import Report
 from loadlens.model.workload import Closed, Plan
 
 SCHEMA_VERSION = 1
@@ -86,3 +89,33 @@ def _load(plan: Plan) -> dict[str, Any]:
     if workload.profile is not None:
         load["profile"] = asdict(workload.profile)
     return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}
+
+
+# --- the JSON of a report -----------------------------------------------------------------------------
+
+
+def report_as_json(report: Report) -> str:
+    """Return a report as one line of JSON (docs/reference/report-json.md)."""
+    return json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
+
+
+_FIGURES = {Estimate: "estimate", Undecided: "undecided", NotMeasured: "not measured"}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a report as JSON has it: figures say their kind, cells of a matrix their place."""
+    if isinstance(value, Grade):
+        return value.word
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = _FIGURES.get(type(value))
+        content = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return content if kind is None else {"figure": kind, **content}
+    if isinstance(value, Mapping):
+        if any(isinstance(key, tuple) for key in value):
+            return [{"row": row, "column": column, **_plain(cell)} for (row, column), cell in value.items()]
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
