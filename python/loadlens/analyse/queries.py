@@ -174,7 +174,10 @@ def table(case: CaseMeasures, asked: Asked) -> Table | None:
         by = ", ".join(dict.fromkeys(answer.by for answer in answers))
         labels = list(dict.fromkeys(label for answer in answers for label in answer.series))
         if not labels:
-            why = next((answer.why_not for answer in answers if answer.why_not), "no series answers it")
+            why = next(
+                (answer.why_not for answer in answers if answer.why_not),
+                "no series has the samples that it needs in this part",
+            )
             rows.append((query.name, "none", query.unit, NotMeasured(query.name, why), by))
         for label in labels[:MOST_ROWS]:
             rows.append((query.name, shown(label), query.unit, _figure(case, query, answers, label), by))

@@ -32,6 +32,14 @@ def test_a_far_end_counts_as_half_a_distance() -> None:
     assert extrapolated_growth(times, values, 0, 50, is_counter=True) == pytest.approx(60)
 
 
+def test_an_end_just_beyond_the_reach_counts_as_half_a_distance_too() -> None:
+    # 12 s are missing at the start, 1.2 distances: half a distance, 5 s; 8 s at the end are reached
+    # growth 30 over 30 s; 30 + 5 + 8 = 43 s: 43
+    assert extrapolated_growth(
+        [12, 22, 32, 42], [100, 110, 120, 130], 0, 50, is_counter=True
+    ) == pytest.approx(43)
+
+
 def test_a_counter_is_not_taken_to_below_zero() -> None:
     # it was 2 at 5 s and grew by 1 a second: it was zero at 3 s, 2 s before the first sample
     # growth 40 over 40 s; 40 + 2 + 5 = 47 s: 47
