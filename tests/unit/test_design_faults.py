@@ -161,3 +161,29 @@ def test_faults_belong_to_a_fault_proxy(tmp_path: Path) -> None:
         design.plan(define.read(tmp_path))
 
     assert "service front: faults means nothing to use: nginx" in [e.message for e in raised.value.faults]
+
+
+def test_the_port_of_its_books_has_a_name_in_the_study(tmp_path: Path) -> None:
+    made = fronts(
+        tmp_path,
+        "    faults: {admit: {in_flight: $limit}, drop: {share: $share}}\n"
+        "    scrape: {port: metrics, every: 200ms}\n",
+    )
+
+    assert made["only limit=12 share=1%"].scrape == Scrape("/metrics", "metrics", 0.2)
+
+
+def test_a_variant_has_faults_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        HEAD + "    variants:\n"
+        "      plain: {faults: {drop: {share: $share}}}\n"
+        "      guarded:\n"
+        "        faults: {admit: {in_flight: $limit}, drop: {share: $share}}\n"
+        "        settings: {keepalive: 0}\n"
+    )
+
+    study = design.plan(define.read(tmp_path), variants={"front": "guarded"})
+
+    front = next(service for service in study.cases[0].services if service.name == "front")
+    assert front.faults == ProxyFaults(admit=Admission(12), drop=DropFault(0.01))
+    assert front.setting("keepalive") == "0"

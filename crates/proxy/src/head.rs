@@ -322,4 +322,71 @@ mod tests {
             "HTTP/1.1 200 OK\nA: b\n\n"
         );
     }
+
+    /// Bytes that mean something in a head, and a few that do not.
+    const PIECES: [&str; 22] = [
+        "GET / HTTP/1.1",
+        "POST /a HTTP/1.0",
+        "\r\n",
+        "\r\n",
+        "\r\n\r\n",
+        "\n",
+        "\r",
+        " ",
+        ":",
+        ",",
+        "Host: a",
+        "Content-Length: 5",
+        "Content-Length: 7",
+        "Transfer-Encoding: chunked",
+        "Connection: close",
+        "Connection: keep-alive, X",
+        "Connection: content-length",
+        "X: y",
+        "Expect: 100-continue",
+        "\0",
+        "\u{ff}",
+        "5",
+    ];
+
+    #[test]
+    fn what_is_passed_on_is_read_as_the_same_request() {
+        let mut random = loadlens_engine::random::Random::new(11);
+        let mut whole = 0;
+        for _ in 0..200_000 {
+            let count = 3 + random.below(14);
+            let mut text = String::from(PIECES[random.below(2) as usize]);
+            text.push_str("\r\n");
+            for _ in 0..count {
+                text.push_str(PIECES[random.below(PIECES.len() as u64) as usize]);
+                if random.below(2) == 0 {
+                    text.push_str("\r\n");
+                }
+            }
+            text.push_str("\r\n\r\n");
+
+            let Read::Whole(request) = read(text.as_bytes()) else {
+                continue;
+            };
+            let mut out = Vec::new();
+            pass_on(&text.as_bytes()[..request.len], &mut out, b"");
+            let Read::Whole(again) = read(&out) else {
+                panic!("{text:?} became {:?}", String::from_utf8_lossy(&out));
+            };
+
+            assert_eq!(again.len, out.len(), "{text:?}");
+            assert_eq!(
+                (again.framing, again.is_head, again.is_http10, again.expects),
+                (
+                    request.framing,
+                    request.is_head,
+                    request.is_http10,
+                    request.expects
+                ),
+                "{text:?}"
+            );
+            whole += 1;
+        }
+        assert!(whole > 1000, "{whole} heads were whole");
+    }
 }

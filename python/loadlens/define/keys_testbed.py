@@ -204,6 +204,12 @@ _SERVICE_KEYS: Final = {
         "what runs it: its processes are then sampled from inside once a second, without a change to them",
     ),
     "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
+    "settings": Key(
+        Named(TEXT, "setting", _SETTING_NAME),
+        "postgres: any of its parameters; "
+        + "; ".join(f"{use}: {', '.join(known)}" for use, known in BALANCER_SETTINGS.items()),
+    ),
+    "faults": Key(FAULTS, "fault-proxy: what it does wrong"),
 }
 
 VARIANT: Final = Block(
@@ -234,12 +240,6 @@ SERVICE: Final = Block(
             "scrapes, if not all with a `scrape`",
         ),
         "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
-        "settings": Key(
-            Named(TEXT, "setting", _SETTING_NAME),
-            "postgres: any of its parameters; "
-            + "; ".join(f"{use}: {', '.join(known)}" for use, known in BALANCER_SETTINGS.items()),
-        ),
-        "faults": Key(FAULTS, "fault-proxy: what it does wrong"),
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,

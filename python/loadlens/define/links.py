@@ -28,7 +28,7 @@ from loadlens.model.definition import (
     groups_in,
     steps_in,
 )
-from loadlens.model.topology import Entry
+from loadlens.model.topology import METRICS_PORT, Entry
 from loadlens.units import shown
 
 _LOAD_STREAM: Final = "load"  # the name of the measured stream, so no probe's
@@ -109,9 +109,10 @@ def _check_calibration(
 
 def ports_of(service: ServicePart) -> tuple[str, ...]:
     """The names of a service's ports that are plain text."""
-    if service.ports is None:
-        return ("http",)
-    return tuple(port.written for port in service.ports if isinstance(port.written, str))
+    named = ("http",) if service.ports is None else tuple(port.written for port in service.ports)
+    if service.use is not None and service.use.written == "fault-proxy":
+        named = (*named, METRICS_PORT)  # where its books are read, whatever the study says
+    return tuple(port for port in named if isinstance(port, str))
 
 
 def _check_services(definition: Definition, faults: Faults) -> None:

@@ -5,3 +5,4 @@ mod faults;
 mod harness;
 mod misbehaviour;
 mod passing;
+mod together;
