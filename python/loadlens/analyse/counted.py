@@ -42,18 +42,23 @@ def read(trial: TrialMeasures, service: str, metric: str) -> Counter | None:
     import polars as pl
 
     rows = trial.source.readings().filter(
-        (pl.col("source") == "scrape") & (pl.col("metric") == metric) & pl.col("value").is_not_null()
+        (pl.col("source") == "scrape")
+        & pl.col("metric").is_in([metric, "scrape_seconds"])
+        & pl.col("value").is_not_null()
     )
     own = [json.loads(text).get("service") == service for text in rows["labels"]]
     rows = rows.filter(pl.Series(own, dtype=pl.Boolean))
+    moments = np.unique(
+        rows["time_ns"].to_numpy()
+    )  # of every scrape: many counters begin with the first request
+    rows = rows.filter(pl.col("metric") == metric)
     if rows.height == 0:
         return None
-    return _summed(rows["time_ns"].to_numpy(), rows["labels"].to_list(), rows["value"].to_numpy())
+    return _summed(moments, rows["time_ns"].to_numpy(), rows["labels"].to_list(), rows["value"].to_numpy())
 
 
-def _summed(times: np.ndarray, labels: list[str], values: np.ndarray) -> Counter:
+def _summed(moments: np.ndarray, times: np.ndarray, labels: list[str], values: np.ndarray) -> Counter:
     """Each series holds its last value until its next scrape; one that is not there yet counted nothing."""
-    moments = np.unique(times)
     total = np.zeros(moments.size)
     for label in dict.fromkeys(labels):
         own = np.array([each == label for each in labels])

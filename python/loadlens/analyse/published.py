@@ -19,6 +19,7 @@ from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
 
 RESERVED = ("experiment", "step", "metric", "side", "value", "unit", "note")
 FEWEST_TO_CONTRADICT = 3  # trials: fewer say nothing about the variation between runs
+ZERO = "one of the two is 0"
 AGREES_WITHIN = 0.30  # of a ratio; another machine, another version of everything
 TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
 
@@ -117,7 +118,8 @@ def _references(pairs: Sequence[Pair]) -> dict[tuple[str, str, str, str], Pair]:
     """The first figure of each comparable group that was measured and judged; the others are multiples."""
     found: dict[tuple[str, str, str, str], Pair] = {}
     for pair in pairs:
-        if pair.judged and isinstance(pair.measured, Estimate) and pair.published > 0:
+        is_known = isinstance(pair.measured, Estimate) and pair.measured.point > 0
+        if pair.judged and is_known and pair.published > 0:
             found.setdefault(_group(pair), pair)
     return found
 
@@ -272,6 +274,8 @@ def _ratio(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     unknown = next((f for f in figures if not isinstance(f, Estimate)), None)
     if unknown is not None:
         return ClaimRow(words, shown, unknown, allowed, None)
+    if _is_zero(figures[1]):
+        return ClaimRow(words, shown, NotMeasured(claim["metric"], ZERO), allowed, None)
     point, low, high = multiple(figures[0], figures[1])
     first = figures[0]
     assert isinstance(first, Estimate)
@@ -307,6 +311,8 @@ def _rises(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     known = [f for f in figures if isinstance(f, Estimate)]
     if len(known) < 2:
         return ClaimRow(words, "rises", NotMeasured(claim["metric"], "fewer than two levels"), "", None)
+    if _is_zero(known[0]):
+        return ClaimRow(words, "rises", NotMeasured(claim["metric"], ZERO), "", None)
     point, low, high = multiple(known[-1], known[0])
     ours = Estimate(
         "ratio", "ratio", point, low, high, known[-1].trials, known[-1].samples, "last over first"
@@ -357,12 +363,20 @@ def _same(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
         missing = NotMeasured(claim["metric"], "fewer than two levels")
         return ClaimRow(words, "same", missing, f"within {percent(tolerance)}", None)
     largest, smallest = max(known, key=lambda f: f.point), min(known, key=lambda f: f.point)
+    if _is_zero(smallest):
+        missing = NotMeasured(claim["metric"], ZERO)
+        return ClaimRow(words, "same", missing, f"within {percent(tolerance)}", None)
     point, low, high = multiple(largest, smallest)
     ours = Estimate(
         "ratio", "ratio", point, low, high, largest.trials, largest.samples, "largest over smallest"
     )
     holds = True if point <= 1 + tolerance else (False if low is not None and low > 1 + tolerance else None)
     return ClaimRow(words, "same", ours, f"within {percent(tolerance)}", holds)
+
+
+def _is_zero(figure: Figure) -> bool:
+    """Nothing is a multiple of it: a load of which every request failed has a throughput of 0."""
+    return isinstance(figure, Estimate) and figure.point <= 0
 
 
 def _number(level: str) -> float:

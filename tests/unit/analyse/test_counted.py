@@ -45,6 +45,18 @@ def test_a_counter_is_summed_over_labels_and_one_that_comes_later_began_at_nothi
     assert found.rise == 204.0
 
 
+def test_a_counter_that_is_not_there_before_the_first_request_began_at_nothing() -> None:
+    made = trial(
+        [(-1.0, "scrape_seconds", "", 0.01), (1.0, "scrape_seconds", "", 0.01), (1.0, "n", "200", 100.0)]
+    )
+
+    found = counted.read(made, "api", "n")
+
+    assert found is not None
+    assert found.seconds.tolist() == [-1.0, 1.0]
+    assert found.rise == 100.0
+
+
 def test_another_service_another_metric_and_a_missed_scrape_say_nothing() -> None:
     assert counted.read(trial([(0.0, "n", "200", 5.0)], service="other"), "api", "n") is None
     assert counted.read(trial([(0.0, "n", "200", 5.0)]), "api", "m") is None

@@ -307,3 +307,31 @@ def test_a_share_of_cpu_time_counts_once_for_each_replica() -> None:
     (curve,) = analyse.facts(run).curves
 
     assert curve.cores_allotted == pytest.approx(0.9)
+
+
+def test_a_figure_of_nothing_is_no_reference_and_no_claim_divides_by_it() -> None:
+    base = {"metric": "failed.share", "experiment": "rush", "where": {"processes": "1"}}
+    claims = [
+        {
+            **base,
+            "kind": "ratio",
+            "of": {"users": "20"},
+            "to": {"users": "1"},
+            "published": 2.0,
+            "within": 0.1,
+        },
+        {**base, "kind": "rises", "over": "users"},
+        {**base, "kind": "same", "across": "users"},
+    ]
+    row = {"experiment": "rush", "step": "order", "metric": "failed.share", "side": "client", "unit": ""}
+    rows = [{**row, "processes": "1", "users": users, "value": "0.5"} for users in ("1", "20")]
+    published = {"file": "p.csv", "cores": None, "rows": rows}
+
+    # nobody fails at the simulated service, so every share is 0
+    study = {**looped().study, "claims": claims, "published": published}
+    section = analyse.report(replace(looped(), study=study)).published
+
+    assert section is not None
+    assert [row.holds for row in section.claims] == [None, None, None]
+    assert all(isinstance(row.ours, NotMeasured) for row in section.claims)
+    assert {row.ratio for row in section.rows} == {None}

@@ -1,0 +1,1 @@
+[inputs: ["*.exs", "lib/**/*.ex"], line_length: 120]
