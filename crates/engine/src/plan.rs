@@ -474,6 +474,13 @@ pub struct Group {
     pub repeat: u32,
 }
 
+impl Group {
+    /// Whether it has a name, and with it times of its own.
+    pub fn is_named(&self) -> bool {
+        !self.name.is_empty()
+    }
+}
+
 /// One request of a scenario. Strings are templates: `{{...}}` is filled for each request.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]

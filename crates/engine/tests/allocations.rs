@@ -12,7 +12,7 @@ use loadlens_engine::program::{FeedFile, Program};
 use loadlens_engine::record::collector::{Collector, Live, ThreadEnds};
 use loadlens_engine::record::files::{Names, StreamNames};
 use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::IntervalSet;
+use loadlens_engine::record::interval::{IntervalSet, Shape};
 use loadlens_engine::record::recorder::{Recorder, StreamProgress, SETS};
 use loadlens_engine::record::ring::ring;
 use loadlens_engine::transport::Epoll;
@@ -73,7 +73,7 @@ fn allocations(
     let plan: Plan = serde_json::from_value(plan).unwrap();
     let program = Program::compile(&plan).unwrap();
     let sets = (0..SETS)
-        .map(|_| Box::new(IntervalSet::new(1, 1)))
+        .map(|_| Box::new(IntervalSet::of(&Shape::of(&program))))
         .collect();
     let (full_in, full) = ring(SETS);
     let (empty, empty_out) = ring(SETS);
@@ -87,6 +87,7 @@ fn allocations(
         streams: vec![StreamNames {
             name: "load".to_owned(),
             steps: vec!["get".to_owned()],
+            ..StreamNames::default()
         }],
     };
     let ends = ThreadEnds {

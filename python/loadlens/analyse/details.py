@@ -57,6 +57,7 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
         open=is_open,
         phases=tables.phases(case),
         checks=tables.checks(case),
+        groups=tables.groups(case),
         reasons=tables.failures(case),
         inside=insides.table(case),
         backends=insides.backends(case),

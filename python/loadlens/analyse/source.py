@@ -25,6 +25,11 @@ Json = dict[str, Any]
 _UNSAFE_IN_TAG = re.compile(r"[., =]")
 
 
+def tag_part(name: str) -> str:
+    """A name as it stands in the tag of a histogram."""
+    return _UNSAFE_IN_TAG.sub("_", name)
+
+
 class HistogramRow(Protocol):
     """One histogram of one interval."""
 
@@ -111,7 +116,7 @@ class StepPlan:
     @property
     def tag(self) -> str:
         """The name as it stands in the tag of a histogram."""
-        return _UNSAFE_IN_TAG.sub("_", self.name)
+        return tag_part(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,7 @@ class StreamPlan:
     shape: str = ""  # what is asked over time, in words; empty: the same all the time
     is_level: bool = True  # whether it stays at one level while it is measured
     is_paced: bool = False  # whether users keep a pace, however long answers take
+    groups: tuple[str, ...] = ()  # names of its groups of steps
 
     @property
     def is_steady(self) -> bool:
@@ -139,7 +145,7 @@ class StreamPlan:
     @property
     def tag(self) -> str:
         """The name as it stands in the tag of a histogram."""
-        return _UNSAFE_IN_TAG.sub("_", self.name)
+        return tag_part(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,14 @@ def _stream(index: int, stream: Mapping[str, Any], begin_ns: int, length_ns: int
         timeout_s=stream["timeout_ns"] / 1e9,
         steps=tuple(
             StepPlan(place, step["name"], step["method"], step["path"]) for place, step in enumerate(steps)
+        ),
+        groups=tuple(
+            dict.fromkeys(
+                group["name"]
+                for scenario in stream["scenarios"]
+                for group in scenario.get("groups", ())
+                if group.get("name")
+            )
         ),
     )
 

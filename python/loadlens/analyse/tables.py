@@ -21,6 +21,10 @@ from loadlens.units import duration_text
 
 LEVELS = (0.5, 0.99)
 NAME_LENGTH = 60
+GROUP_NOTE = (
+    "from when the first request of a run was due to its last answer, pauses between its requests included; "
+    "times of completed runs of the measured part, runs of whole trials; it fails when a request of it does"
+)
 OF_CONNECTIONS = ("connect", "tls")
 ALL_STEPS = "all"
 CASES_LENGTH = 80
@@ -104,6 +108,40 @@ def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalC
                 yield case.quantile_figure(metric, seen, p)
             else:
                 yield NotMeasured(metric, "nothing succeeded" if kind in STEP_PHASES else "none was made")
+
+
+# --- groups -----------------------------------------------------------------------------------------------
+
+
+def groups(case: CaseMeasures) -> Table | None:
+    """How long runs of the load's groups took, and what became of them; none without groups."""
+    runs: dict[tuple[str, str], list[Json]] = {}
+    for load in case.loads:
+        for group in load.engine.get("groups", ()):
+            runs.setdefault((group["scenario"], group["name"]), []).append(group["runs"])
+    if not runs:
+        return None
+    several = len({scenario for scenario, _ in runs}) > 1
+    columns = (
+        Column("group", align="left"),
+        *(Column(f"response {quantile_name(p)}", "s") for p in LEVELS),
+        *(Column(title, "runs") for title in ("completed", "failed", "unfinished")),
+    )
+    rows = tuple(
+        (
+            f"{scenario}: {name}" if several else name,
+            *(_run_figure(case, name, p) for p in LEVELS),
+            *(sum(int(part[key]) for part in said) for key in ("completed", "failed", "unfinished")),
+        )
+        for (scenario, name), said in runs.items()
+    )
+    return Table(columns, rows, GROUP_NOTE)
+
+
+def _run_figure(case: CaseMeasures, name: str, p: float) -> Figure:
+    metric = f"group.{quantile_name(p)}"
+    seen = [load.groups[name] for load in case.loads if name in load.groups and load.groups[name].observed]
+    return case.quantile_figure(metric, seen, p) if seen else NotMeasured(metric, "no run was completed")
 
 
 # --- checks -----------------------------------------------------------------------------------------------

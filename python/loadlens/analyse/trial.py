@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from loadlens.analyse import failures, resources, served, told
-from loadlens.analyse.source import HistogramRow, Json, StepPlan, StreamPlan, TrialSource, streams_of
+from loadlens.analyse.source import (
+    HistogramRow,
+    Json,
+    StepPlan,
+    StreamPlan,
+    TrialSource,
+    streams_of,
+    tag_part,
+)
 from loadlens.analyse.window import WHOLE, narrowed
 from loadlens.errors import RecordError
 from loadlens.model.study import Window
@@ -105,6 +113,9 @@ class StreamMeasures:
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
     phases: Mapping[str, IntervalCounts]  # connect, tls, first_byte, last_byte; of the whole stream
+    groups: Mapping[
+        str, IntervalCounts
+    ]  # completed runs, from when the first request was due to the last answer
     engine: Json  # the stream's part of the engine's result; empty when there is none
 
     @property
@@ -339,6 +350,7 @@ def _measure_stream(
         statuses=_summed(rows, "status"),
         in_flight=_in_flight(grid, rows),
         phases=_phases(own, grid, steps),
+        groups={name: _counts(_tagged(own, name), grid, "group_response") for name in plan.groups},
         engine=result,
     )
 
@@ -427,6 +439,11 @@ def _measure_step(
         service=_counts(own, grid, "service"),
         phases={kind: _counts(own, grid, kind, censored="") for kind in STEP_PHASES},
     )
+
+
+def _tagged(histograms: Sequence[HistogramRow], name: str) -> list[HistogramRow]:
+    """Those of a step or group."""
+    return [h for h in histograms if h.step == tag_part(name)]
 
 
 def _counts(

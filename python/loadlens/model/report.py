@@ -167,6 +167,7 @@ class CaseDetail:
     open: bool = False
     phases: Table | None = None  # parts of the service time
     checks: Table | None = None
+    groups: Table | None = None  # runs of groups of steps
     reasons: Table | None = None  # why requests failed, and what to try
     inside: Table | None = None  # what runtimes, servers and the kernel told
     backends: Table | None = None  # who got the requests behind a balancer

@@ -85,6 +85,7 @@ def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
         ("Failures by class", detail.failures),
         ("Why requests failed", detail.reasons),
         ("Checks", detail.checks),
+        ("Groups of steps", detail.groups),
         ("Parts of a request", detail.phases),
         ("Who got the requests", detail.backends),
         ("PromQL", detail.queries),

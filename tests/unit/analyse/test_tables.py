@@ -157,3 +157,40 @@ def test_parts_of_a_request_are_quantiles_of_what_was_recorded(
     assert not [title for title in whole if title.startswith("connect")]  # of none nothing is said
     assert table is not None
     assert "no connection was made in the measured part" in table.note
+
+
+def test_runs_of_groups_are_summed_over_trials_and_their_times_are_those_recorded(
+    engine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"due": 130, "completed": 120, "failed": 7, "unfinished": 3}
+    engine["groups"] = [{"name": "my basket", "scenario": "buy", "runs": counts}]
+    of_trial, of_plan = records.Trial.intervals, records._plan
+
+    def with_runs(trial: records.Trial) -> list[records.Histogram]:
+        found = of_trial(trial)
+        added = [replace(h, step="my_basket", kind="group_response") for h in found if h.kind == "response"]
+        for h in added:  # runs of 3 s, each
+            h.values, h.counts = np.array([3_000_000_000]), np.array([int(h.counts.sum())])
+        return found + added
+
+    def with_group(names: records.Names, load: services.Load) -> dict[str, Any]:
+        plan = of_plan(names, load)
+        plan["streams"][0]["scenarios"][0]["groups"] = [
+            {"name": "", "first": 0, "steps": 1, "repeat": 1},
+            {"name": "my basket", "first": 0, "steps": 1, "repeat": 1},
+        ]
+        return plan
+
+    monkeypatch.setattr(records.Trial, "intervals", with_runs)
+    monkeypatch.setattr(records, "_plan", with_group)
+
+    found = row(detail(trials=3).groups, "my basket")
+
+    assert (found["completed"], found["failed"], found["unfinished"]) == (360, 21, 9)
+    middle = found["response p50"]
+    assert isinstance(middle, Estimate)
+    assert middle.point == pytest.approx(3.0, rel=0.01)
+
+
+def test_a_case_without_groups_has_no_table_of_them(engine: dict[str, Any]) -> None:
+    assert detail().groups is None

@@ -12,7 +12,7 @@ use super::naming;
 use super::pattern::Pattern;
 use super::render::{Given, Place, Request, Segment};
 use super::template::{self, Instant, Known, Piece, Slot};
-use super::{Program, ScenarioProgram, StepProgram, StreamProgram};
+use super::{GroupProgram, Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::arrival::replay::DueTimes;
 use crate::bounded;
 use crate::error::Fault;
@@ -20,7 +20,8 @@ use crate::http1::request::{
     is_target_byte, is_token, is_value_byte, percent_is_whole, push_component, OWN_HEADERS,
 };
 use crate::plan::{
-    Auth, Body, Bounds, Check, Cookies, Plan, Reuse, Scenario, Source, Step, Stream, Workload,
+    Auth, Body, Bounds, Check, Cookies, Group, Plan, Reuse, Scenario, Source, Step, Stream,
+    Workload,
 };
 use crate::validate;
 
@@ -63,7 +64,11 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
         streams.push((program, feeds.end_stream()));
     }
     let tables = feeds.tables(world == World::Read, faults);
+    let (mut groups, mut checks) = (0, 0);
     let with_tables = |(mut program, used): (StreamProgram, Vec<usize>)| {
+        (program.first_group, program.first_check) = (groups, checks);
+        groups += program.groups.len();
+        checks += program.checks();
         program.feeds = used
             .into_iter()
             .map(|index| FeedProgram::new(&plan.feeds[index], &tables[index]))
@@ -122,12 +127,27 @@ fn stream_program(
         .iter()
         .map(|scenario| scenario.weight)
         .collect();
+    let of_scenario = |(scenario, of): (usize, &Scenario)| {
+        let named = |group: &Group| GroupProgram {
+            name: group.name.clone(),
+            scenario,
+        };
+        of.groups
+            .iter()
+            .filter(|group| group.is_named())
+            .map(named)
+            .collect::<Vec<_>>()
+    };
+    let scenarios_of_plan = stream.scenarios.iter().enumerate();
     StreamProgram {
         steps,
         scenarios,
         slots,
         feeds: Vec::new(),
         flow,
+        groups: scenarios_of_plan.flat_map(of_scenario).collect(),
+        first_group: 0,
+        first_check: 0,
         cookies,
         due_times: due_times(stream, at, world, faults),
         mix: Mix::new(&weights),

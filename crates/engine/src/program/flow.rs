@@ -16,6 +16,28 @@ const MAX_DEPTH: usize = 16;
 pub(super) struct Flow {
     /// Indices of steps, each scenario ended by [`END`].
     order: Vec<u16>,
+    /// By position: the edges of groups; as far as there are groups.
+    edges: Vec<Edges>,
+    /// Groups of the scenarios so far.
+    groups: usize,
+    /// The most groups that are open at once.
+    depth: usize,
+}
+
+/// The groups of which a request is the first or the last.
+#[derive(Clone, Debug, Default)]
+struct Edges {
+    /// Those that begin with it, by their numbers in the stream, outer ones first.
+    begins: Box<[u16]>,
+    /// How many end with it: the innermost.
+    ends: u16,
+}
+
+/// One thing in the course of an iteration.
+enum Turn {
+    Begin(usize),
+    Step(u64),
+    End,
 }
 
 impl Flow {
@@ -29,6 +51,23 @@ impl Flow {
     pub fn left_after(&self, at: u16) -> u16 {
         let rest = &self.order[usize::from(at) + 1..];
         rest.iter().take_while(|step| **step != END).count() as u16
+    }
+
+    /// The groups that begin with the request at a position, outer ones first.
+    pub fn begun_at(&self, at: u16) -> &[u16] {
+        let edges = self.edges.get(usize::from(at));
+        edges.map_or(&[], |edges| &edges.begins)
+    }
+
+    /// How many of the groups that are open end with the request at a position.
+    pub fn ended_at(&self, at: u16) -> usize {
+        let edges = self.edges.get(usize::from(at));
+        edges.map_or(0, |edges| usize::from(edges.ends))
+    }
+
+    /// The most groups that are open at once.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Appends a scenario whose first step is `first_step` of the stream; returns its first position.
@@ -60,12 +99,50 @@ impl Flow {
             ));
             return 0;
         }
-        unroll(0, steps, &scenario.groups, &mut |step| {
-            self.order.push((first_step as u64 + step) as u16);
-        });
+        self.unroll(scenario, first_step as u64);
         self.order.push(END);
         begins as u16
     }
+
+    fn unroll(&mut self, scenario: &Scenario, first_step: u64) {
+        if !scenario.groups.is_empty() {
+            self.edges.resize(self.order.len(), Edges::default());
+        }
+        let mut begun = Vec::new();
+        let mut open = 0;
+        unroll(
+            0,
+            scenario.steps.len() as u64,
+            &scenario.groups,
+            self.groups,
+            &mut |turn| match turn {
+                Turn::Begin(group) => {
+                    begun.push(group as u16);
+                    open += 1;
+                    self.depth = self.depth.max(open);
+                }
+                Turn::Step(step) => {
+                    self.order.push((first_step + step) as u16);
+                    if !scenario.groups.is_empty() {
+                        let begins = std::mem::take(&mut begun).into_boxed_slice();
+                        self.edges.push(Edges { begins, ends: 0 });
+                    }
+                }
+                Turn::End => {
+                    open -= 1;
+                    if let Some(last) = self.edges.last_mut() {
+                        last.ends += 1;
+                    }
+                }
+            },
+        );
+        self.groups += named(&scenario.groups);
+    }
+}
+
+/// How many of some groups have a name, which alone have times.
+fn named(groups: &[Group]) -> usize {
+    groups.iter().filter(|group| group.is_named()).count()
 }
 
 impl Group {
@@ -149,24 +226,34 @@ fn length(first: u64, end: u64, groups: &[Group]) -> u64 {
     total
 }
 
-fn unroll(first: u64, end: u64, groups: &[Group], put: &mut impl FnMut(u64)) {
+/// The course of the steps from `first` to `end`; `number` is that of the first of `groups` in the stream.
+fn unroll(first: u64, end: u64, groups: &[Group], mut number: usize, put: &mut impl FnMut(Turn)) {
     let mut at = first;
     let mut rest = groups;
     while let [group, following @ ..] = rest {
-        (at..u64::from(group.first)).for_each(&mut *put);
+        (at..u64::from(group.first)).for_each(|step| put(Turn::Step(step)));
         let inner = group.inner(following);
+        let within = number + usize::from(group.is_named());
         for _ in 0..group.repeat {
+            if group.is_named() {
+                put(Turn::Begin(number));
+            }
             unroll(
                 u64::from(group.first),
                 group.end(),
                 &following[..inner],
+                within,
                 put,
             );
+            if group.is_named() {
+                put(Turn::End);
+            }
         }
         at = group.end();
+        number = within + named(&following[..inner]);
         rest = &following[inner..];
     }
-    (at..end).for_each(put);
+    (at..end).for_each(|step| put(Turn::Step(step)));
 }
 
 #[cfg(test)]
@@ -246,6 +333,41 @@ mod tests {
             (flow.left_after(0), flow.left_after(1), flow.left_after(4)),
             (1, 0, 0)
         );
+    }
+
+    #[test]
+    fn the_first_and_last_request_of_each_turn_of_a_group_are_known() {
+        let mut flow = Flow::default();
+        let mut faults = Vec::new();
+
+        flow.append(&scenario(1, &[]), 0, "a", &mut faults);
+        // x, 2 x (y, 2 x z): positions 2, then 3 4 5, then 6 7 8, behind the END of the first at 1.
+        let nested = [(1, 2, 2), (2, 1, 2)];
+        flow.append(&scenario(3, &nested), 1, "b", &mut faults);
+        // The outer of two has no name: it only repeats.
+        let mut unnamed = scenario(1, &[(0, 1, 2), (0, 1, 1)]);
+        unnamed.groups[0].name.clear();
+        flow.append(&unnamed, 4, "c", &mut faults);
+
+        let begun: Vec<&[u16]> = (0..12).map(|at| flow.begun_at(at)).collect();
+        let ended: Vec<usize> = (0..12).map(|at| flow.ended_at(at)).collect();
+        let expected: [&[u16]; 12] = [
+            &[],
+            &[],
+            &[],
+            &[0],
+            &[1],
+            &[1],
+            &[0],
+            &[1],
+            &[1],
+            &[],
+            &[2],
+            &[2],
+        ];
+        assert_eq!(begun, expected);
+        assert_eq!(ended, [0, 0, 0, 0, 1, 2, 0, 1, 2, 0, 1, 1]);
+        assert_eq!(flow.depth(), 2);
     }
 
     #[test]

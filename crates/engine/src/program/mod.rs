@@ -63,6 +63,12 @@ pub struct StreamProgram {
     flow: flow::Flow,
     /// How long users keep cookies; off where none could ever be sent.
     pub cookies: Cookies,
+    /// The groups of its scenarios that have a name, in the order of the plan.
+    pub groups: Vec<GroupProgram>,
+    /// How many groups the streams before it have.
+    pub first_group: usize,
+    /// How many checks the streams before it have.
+    pub first_check: usize,
     /// What a replay replays; none: the stream is none.
     pub due_times: Option<std::sync::Arc<[u64]>>,
     mix: Mix,
@@ -82,11 +88,40 @@ impl StreamProgram {
         (step != flow::END).then_some(step)
     }
 
+    /// The groups that begin with the request at a position of the flow, outer ones first.
+    pub fn groups_begun_at(&self, at: u16) -> &[u16] {
+        self.flow.begun_at(at)
+    }
+
+    /// How many of the groups that are open end with the request at a position of the flow, the innermost ones.
+    pub fn groups_ended_at(&self, at: u16) -> usize {
+        self.flow.ended_at(at)
+    }
+
+    /// The most groups that are open at once.
+    pub fn group_depth(&self) -> usize {
+        self.flow.depth()
+    }
+
+    /// How many checks its steps have.
+    pub fn checks(&self) -> usize {
+        self.steps.iter().map(|step| step.checks().len()).sum()
+    }
+
     /// How many requests of the iteration come after this position.
     #[cold]
     pub fn left_after(&self, at: u16) -> u16 {
         self.flow.left_after(at)
     }
+}
+
+/// A named part of a scenario.
+#[derive(Debug)]
+pub struct GroupProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// Index of its scenario.
+    pub scenario: usize,
 }
 
 /// Where the steps of a scenario stand.

@@ -12,7 +12,7 @@ use crate::units::seconds;
 
 use super::files::{Files, Names};
 use super::grid::Phase;
-use super::interval::{IntervalSet, LoopTally, StepTally, CLASSES};
+use super::interval::{Course, GroupTally, IntervalSet, LoopTally, StepTally, CLASSES, COURSES};
 use super::merge::{
     add_counts, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum, TimingSum,
 };
@@ -140,6 +140,15 @@ pub struct StreamSeries {
     pub last_byte: Series,
 }
 
+/// Estimates' raw material for one group.
+#[derive(Clone, Debug, Default)]
+pub struct GroupSeries {
+    /// From when the first request of a run was due to the last answer of the run.
+    pub response: Series,
+    /// From when the first request was issued.
+    pub service: Series,
+}
+
 /// Everything that was collected.
 pub struct Collected {
     /// By phase, then by stream.
@@ -152,6 +161,10 @@ pub struct Collected {
     pub streams: Vec<StreamSeries>,
     /// By step: the measured part; empty for streams of one step, which are their step.
     pub step_series: Vec<StepSeries>,
+    /// By group: the whole run.
+    pub groups: Vec<GroupTally>,
+    /// By group: completed runs and censored ones of the measured part.
+    pub group_series: Vec<GroupSeries>,
     /// By thread: the measured part.
     pub threads: Vec<LoopTally>,
     /// CPU time of all engine threads in the whole run.
@@ -188,6 +201,7 @@ impl Collector {
     ) -> Self {
         let streams = names.streams.len();
         let steps = names.first_step(streams);
+        let groups = names.first_group(streams);
         if let Ok(mut live) = live.lock() {
             live.streams = vec![LiveStream::default(); streams];
         }
@@ -197,6 +211,8 @@ impl Collector {
             step_classes: vec![0; steps * CLASSES],
             streams: vec![StreamSeries::default(); streams],
             step_series: vec![StepSeries::default(); steps],
+            groups: vec![GroupTally::default(); groups],
+            group_series: vec![GroupSeries::default(); groups],
             threads: vec![LoopTally::default(); threads.len()],
             cpu_ns: 0,
             measured_ns: 0,
@@ -266,6 +282,9 @@ impl Collector {
             into.skipped += step.skipped;
             into.failed += step.failed;
         }
+        for (into, group) in collected.groups.iter_mut().zip(&sum.groups) {
+            into.add(group);
+        }
         for (into, cell) in collected.step_classes.iter_mut().zip(&sum.cells) {
             *into += cell.response.moments.count;
         }
@@ -303,6 +322,15 @@ impl Collector {
         collected.at_end = levels(&sum.streams);
         for (into, thread) in collected.threads.iter_mut().zip(&sum.threads) {
             into.add(thread);
+        }
+        let of_groups = sum.group_cells.chunks(COURSES);
+        for (series, cells) in collected.group_series.iter_mut().zip(of_groups) {
+            let completed = &cells[Course::Completed as usize];
+            let censored = &cells[Course::Censored as usize];
+            let lasted = &censored.response.counts;
+            series.response.push(length, &completed.response, lasted);
+            let lasted = &censored.service.counts;
+            series.service.push(length, &completed.service, lasted);
         }
         for (index, names) in self.names.streams.iter().enumerate() {
             let first = self.names.first_step(index);

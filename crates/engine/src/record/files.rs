@@ -15,7 +15,7 @@ use crate::error::{Class, Outcome};
 use crate::units::seconds;
 
 use super::histogram::{bucket_low, HIGHEST};
-use super::interval::CLASSES;
+use super::interval::{CheckCount, Course, GroupTally, CLASSES, COURSES};
 use super::merge::{Counts, IntervalSum, StreamSum, TimingSum};
 use super::rows::Chunk;
 
@@ -27,12 +27,16 @@ pub struct Names {
 }
 
 /// Names of one stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct StreamNames {
     /// As in the plan.
     pub name: String,
     /// Its steps, as in the plan.
     pub steps: Vec<String>,
+    /// Its groups, as in the plan.
+    pub groups: Vec<String>,
+    /// How many checks each step has; empty: none has any.
+    pub checks: Vec<usize>,
 }
 
 impl Names {
@@ -42,6 +46,18 @@ impl Names {
             .iter()
             .map(|stream| stream.steps.len())
             .sum()
+    }
+
+    /// Index of the first group of a stream among all groups.
+    pub fn first_group(&self, stream: usize) -> usize {
+        let before = self.streams[..stream].iter();
+        before.map(|stream| stream.groups.len()).sum()
+    }
+
+    /// Index of the first check of a stream among all checks.
+    pub fn first_check(&self, stream: usize) -> usize {
+        let before = self.streams[..stream].iter();
+        before.flat_map(|stream| &stream.checks).sum()
     }
 }
 
@@ -171,12 +187,28 @@ fn for_each_timing(sum: &IntervalSum, names: &Names, mut each: impl FnMut(&str, 
             each(&format!("{tag}.first_byte"), &phases.first_byte);
             each(&format!("{tag}.last_byte"), &phases.last_byte);
         }
+        let first = names.first_group(index);
+        for (group, group_name) in stream.groups.iter().enumerate() {
+            for (course, class) in COURSE_CLASSES {
+                let cell = &sum.group_cells[(first + group) * COURSES + course as usize];
+                let tag = format!("{name}.{}.{}", tag_part(group_name), class.name());
+                each(&format!("{tag}.group_response"), &cell.response);
+                each(&format!("{tag}.group_service"), &cell.service);
+            }
+        }
         let tally = &sum.streams[index];
         each(&format!("{name}...lag"), &tally.lag);
         each(&format!("{name}...connect"), &tally.connect);
         each(&format!("{name}...tls"), &tally.tls);
     }
 }
+
+/// Runs of groups under the names of the classes that requests have.
+const COURSE_CLASSES: [(Course, Class); COURSES] = [
+    (Course::Completed, Class::Ok),
+    (Course::Failed, Class::Failed),
+    (Course::Censored, Class::Censored),
+];
 
 fn tag_part(name: &str) -> String {
     name.replace(['.', ',', ' ', '='], "_")
@@ -281,6 +313,8 @@ fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
         "bytes_in_wire": stream.bytes_in_wire,
         "bytes_in_body": stream.bytes_in_body,
         "cells": cells(sum, steps),
+        "groups": groups(sum, names, index),
+        "checks": checks(sum, names, index),
     })
 }
 
@@ -332,6 +366,51 @@ fn cells(sum: &IntervalSum, steps: std::ops::Range<usize>) -> Map<String, Value>
         }
     }
     cells
+}
+
+/// Runs of the stream's groups, by the index of the group; none: there was none in the interval.
+fn groups(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> {
+    let mut groups = Map::new();
+    let first = names.first_group(index);
+    for group in 0..names.streams[index].groups.len() {
+        let tally = &sum.groups[first + group];
+        if *tally == GroupTally::default() {
+            continue;
+        }
+        let completed = &sum.group_cells[(first + group) * COURSES + Course::Completed as usize];
+        let content = json!({
+            "due": tally.due,
+            "completed": tally.completed,
+            "failed": tally.failed,
+            "unfinished": tally.unfinished,
+            "response_sum_s": completed.response.moments.sum_s(),
+            "service_sum_s": completed.service.moments.sum_s(),
+        });
+        groups.insert(group.to_string(), content);
+    }
+    groups
+}
+
+/// What the checks of the stream's steps said, by the index of the step and of its check.
+fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> {
+    let mut checks = Map::new();
+    let mut at = names.first_check(index);
+    for (step, count) in names.streams[index].checks.iter().enumerate() {
+        for check in 0..*count {
+            let said = &sum.checks[at];
+            at += 1;
+            if *said == CheckCount::default() {
+                continue;
+            }
+            let content = json!({
+                "passed": said.passed,
+                "failed": said.failed,
+                "not_judged": said.not_judged,
+            });
+            checks.insert(format!("{step}.{check}"), content);
+        }
+    }
+    checks
 }
 
 fn counters_of_engine(sum: &IntervalSum) -> Value {

@@ -4,6 +4,7 @@
 //! grows: statuses and outcomes are arrays, histograms take pages from the set's own pool.
 
 use crate::error::Class;
+use crate::program::{Program, StreamProgram};
 
 use super::grid::Phase;
 use super::histogram::{Histogram, PagePool};
@@ -154,6 +155,91 @@ pub struct StepTally {
     pub failed: u64,
 }
 
+/// What is counted of the runs of each group.
+///
+/// The law: due = completed + failed + unfinished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupTally {
+    /// Runs whose first request became due.
+    pub due: u64,
+    /// All requests of the run were answered as expected.
+    pub completed: u64,
+    /// A request of the run was not, or the iteration ended within it.
+    pub failed: u64,
+    /// The load ended before the run did.
+    pub unfinished: u64,
+}
+
+impl GroupTally {
+    /// Adds what another one holds.
+    pub fn add(&mut self, other: &GroupTally) {
+        self.due += other.due;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+    }
+}
+
+/// What is known of the length of a run of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It was completed in this time.
+    Completed,
+    /// It failed in this time.
+    Failed,
+    /// It would have lasted longer: a request timed out, or the load ended.
+    Censored,
+}
+
+/// Courses that a run can take.
+pub const COURSES: usize = 3;
+
+/// What one check said of the answers of one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckCount {
+    /// Answers that passed.
+    pub passed: u64,
+    /// Answers that failed.
+    pub failed: u64,
+    /// Answers that it is not about.
+    pub not_judged: u64,
+}
+
+impl CheckCount {
+    /// Adds what another one holds.
+    pub fn add(&mut self, other: &CheckCount) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.not_judged += other.not_judged;
+    }
+}
+
+/// How many of what a run counts, over all its streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Streams of the plan.
+    pub streams: usize,
+    /// Steps of all streams.
+    pub steps: usize,
+    /// Groups of all streams.
+    pub groups: usize,
+    /// Checks of all streams.
+    pub checks: usize,
+}
+
+impl Shape {
+    /// That of a program.
+    pub fn of(program: &Program) -> Shape {
+        let streams = || program.streams.iter();
+        Shape {
+            streams: program.streams.len(),
+            steps: streams().map(|stream| stream.steps.len()).sum(),
+            groups: streams().map(|stream| stream.groups.len()).sum(),
+            checks: streams().map(StreamProgram::checks).sum(),
+        }
+    }
+}
+
 /// What is counted for each stream.
 #[derive(Clone)]
 pub struct StreamTally {
@@ -301,6 +387,12 @@ pub struct IntervalSet {
     pub cells: Vec<Cell>,
     /// By step, over all streams.
     pub phases: Vec<StepPhases>,
+    /// By group, over all streams.
+    pub groups: Vec<GroupTally>,
+    /// By group and course: `group * COURSES + course`.
+    pub group_cells: Vec<Cell>,
+    /// By check, over all streams.
+    pub checks: Vec<CheckCount>,
     /// The thread itself.
     pub engine: LoopTally,
     /// Pages of all histograms in here.
@@ -308,29 +400,41 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
-    fn pages(streams: usize, steps: usize) -> usize {
-        let histograms = steps * (CLASSES * 2 + 2) + streams * 3;
+    fn pages(shape: &Shape) -> usize {
+        let of_groups = shape.groups * COURSES * 2;
+        let histograms = shape.steps * (CLASSES * 2 + 2) + shape.streams * 3 + of_groups;
         (histograms * super::histogram::PAGES).min(MAX_PAGES)
     }
 
     /// Address space of the histograms of a set, of which only what is touched becomes memory.
-    pub fn address_bytes(streams: usize, steps: usize) -> u64 {
-        ((Self::pages(streams, steps) + 1) * super::histogram::PAGE * 4) as u64
+    pub fn address_bytes(shape: &Shape) -> u64 {
+        ((Self::pages(shape) + 1) * super::histogram::PAGE * 4) as u64
     }
 
-    /// An empty set for so many streams and steps.
+    /// An empty set for so many streams and steps, without groups and checks.
     pub fn new(streams: usize, steps: usize) -> Self {
-        let pages = Self::pages(streams, steps);
+        IntervalSet::of(&Shape {
+            streams,
+            steps,
+            ..Shape::default()
+        })
+    }
+
+    /// An empty set.
+    pub fn of(shape: &Shape) -> Self {
         IntervalSet {
             start: 0,
             end: 0,
             phase: Phase::Warmup,
-            streams: vec![StreamTally::default(); streams],
-            steps: vec![StepTally::default(); steps],
-            cells: vec![Cell::default(); steps * CLASSES],
-            phases: vec![StepPhases::default(); steps],
+            streams: vec![StreamTally::default(); shape.streams],
+            steps: vec![StepTally::default(); shape.steps],
+            cells: vec![Cell::default(); shape.steps * CLASSES],
+            phases: vec![StepPhases::default(); shape.steps],
+            groups: vec![GroupTally::default(); shape.groups],
+            group_cells: vec![Cell::default(); shape.groups * COURSES],
+            checks: vec![CheckCount::default(); shape.checks],
             engine: LoopTally::default(),
-            pool: PagePool::new(pages),
+            pool: PagePool::new(Self::pages(shape)),
         }
     }
 
@@ -339,7 +443,7 @@ impl IntervalSet {
         for stream in &mut self.streams {
             stream.clear(&mut self.pool);
         }
-        for cell in &mut self.cells {
+        for cell in self.cells.iter_mut().chain(&mut self.group_cells) {
             cell.response.clear(&mut self.pool);
             cell.service.clear(&mut self.pool);
         }
@@ -349,6 +453,8 @@ impl IntervalSet {
             phases.at_once = 0;
         }
         self.steps.fill(StepTally::default());
+        self.groups.fill(GroupTally::default());
+        self.checks.fill(CheckCount::default());
         self.engine = LoopTally::default();
         self.pool.lost = 0;
     }

@@ -3,8 +3,8 @@
 use super::grid::Phase;
 use super::histogram::{bucket_high, Histogram, PagePool};
 use super::interval::{
-    Cell, Gap, IntervalSet, LoopTally, Moments, StepPhases, StepTally, StreamTally, Timing,
-    OUTCOMES, STATUSES,
+    Cell, CheckCount, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases, StepTally,
+    StreamTally, Timing, OUTCOMES, STATUSES,
 };
 
 /// (bucket, count) of what is not empty, rising.
@@ -302,6 +302,12 @@ pub struct IntervalSum {
     pub cells: Vec<CellSum>,
     /// By step, over all streams.
     pub phases: Vec<PhaseSums>,
+    /// By group, over all streams.
+    pub groups: Vec<GroupTally>,
+    /// By group and course.
+    pub group_cells: Vec<CellSum>,
+    /// By check, over all streams.
+    pub checks: Vec<CheckCount>,
     /// By thread.
     pub threads: Vec<LoopTally>,
     /// Values that found no page in a histogram.
@@ -323,11 +329,10 @@ impl IntervalSum {
                 .map(|tally| StreamSum::of(tally, &set.pool))
                 .collect(),
             steps: set.steps.clone(),
-            cells: set
-                .cells
-                .iter()
-                .map(|cell| CellSum::of(cell, &set.pool))
-                .collect(),
+            cells: cell_sums(&set.cells, &set.pool),
+            groups: set.groups.clone(),
+            group_cells: cell_sums(&set.group_cells, &set.pool),
+            checks: set.checks.clone(),
             phases: set
                 .phases
                 .iter()
@@ -346,10 +351,16 @@ impl IntervalSum {
             into.skipped += step.skipped;
             into.failed += step.failed;
         }
-        self.cells
-            .iter_mut()
-            .zip(&other.cells)
+        let cells = self.cells.iter_mut().zip(&other.cells);
+        cells
+            .chain(self.group_cells.iter_mut().zip(&other.group_cells))
             .for_each(|(into, cell)| into.add(cell));
+        for (into, group) in self.groups.iter_mut().zip(&other.groups) {
+            into.add(group);
+        }
+        for (into, check) in self.checks.iter_mut().zip(&other.checks) {
+            into.add(check);
+        }
         self.phases
             .iter_mut()
             .zip(&other.phases)
@@ -384,6 +395,10 @@ impl IntervalSum {
     pub fn length(&self) -> u64 {
         self.end - self.start
     }
+}
+
+fn cell_sums(cells: &[Cell], pool: &PagePool) -> Vec<CellSum> {
+    cells.iter().map(|cell| CellSum::of(cell, pool)).collect()
 }
 
 /// Brings the intervals of several threads together at the cuts that all of them made.

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::error::{Class, Outcome};
+use crate::program::CheckTally;
 
 use super::grid::{Grid, Phase};
-use super::interval::{Gap, IntervalSet, CLASSES};
+use super::interval::{CheckCount, Course, Gap, IntervalSet, CLASSES, COURSES};
 use super::ring::{Giver, Taker};
 use super::rows::{
     ConnectionRow, RowLog, SampleRow, Thinning, AFTER_END, FIRST_ON_CONNECTION, IN_WARMUP,
@@ -157,6 +158,8 @@ pub struct Recorder {
     /// First step of each stream among all steps.
     first_step: Vec<u32>,
     errors: Vec<Vec<ErrorLog>>,
+    /// By check: what it said before the current set.
+    checked: Vec<CheckCount>,
     logs: Option<RowLogs>,
     progress: Arc<[StreamProgress]>,
 }
@@ -190,6 +193,7 @@ impl Recorder {
             .pop()
             .unwrap_or_else(|| Box::new(IntervalSet::new(steps.len(), at as usize)));
         Recorder {
+            checked: vec![CheckCount::default(); set.checks.len()],
             set,
             spares: sets,
             hard_cuts_left: HARD_CUTS,
@@ -253,6 +257,9 @@ impl Recorder {
         next.start = at;
         std::mem::swap(&mut self.set, &mut next);
         self.settle(&mut next, at);
+        for (before, check) in self.checked.iter_mut().zip(&next.checks) {
+            before.add(check);
+        }
         next.end = at;
         next.phase = self.phase;
         self.phase = self.grid.phase(at);
@@ -396,6 +403,50 @@ impl Recorder {
         if let Some(sent) = sent {
             cell.service
                 .record(at.saturating_sub(sent), &mut self.set.pool);
+        }
+    }
+
+    /// What the checks of a stream, `first` of all and those after it, have said so far. Counted in the current
+    /// interval is what is new, so this is called before a cut.
+    pub fn checked(&mut self, first: usize, tallies: &[CheckTally]) {
+        let before = &self.checked[first..];
+        let counts = self.set.checks[first..].iter_mut().zip(before);
+        for ((count, before), tally) in counts.zip(tallies) {
+            *count = CheckCount {
+                passed: tally.passed - before.passed,
+                failed: tally.failed - before.failed,
+                not_judged: tally.not_judged - before.not_judged,
+            };
+        }
+    }
+
+    /// The first request of a run of a group became due.
+    pub fn group_due(&mut self, group: usize) {
+        self.set.groups[group].due += 1;
+    }
+
+    /// A run of a group ended with its last answer, or failed.
+    pub fn group_ended(&mut self, group: usize, course: Course, response: u64, service: u64) {
+        let tally = &mut self.set.groups[group];
+        match course {
+            Course::Completed => tally.completed += 1,
+            Course::Failed | Course::Censored => tally.failed += 1,
+        }
+        self.group_lasted(group, course, response, Some(service));
+    }
+
+    /// The load ended before a run of a group; its first request may never have been issued.
+    pub fn group_unfinished(&mut self, group: usize, response: u64, service: Option<u64>) {
+        self.set.groups[group].unfinished += 1;
+        self.group_lasted(group, Course::Censored, response, service);
+    }
+
+    fn group_lasted(&mut self, group: usize, course: Course, response: u64, service: Option<u64>) {
+        let set = &mut *self.set;
+        let cell = &mut set.group_cells[group * COURSES + course as usize];
+        cell.response.record(response, &mut set.pool);
+        if let Some(service) = service {
+            cell.service.record(service, &mut set.pool);
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::arrival::Part;
 use crate::plan::{Plan, Role, Stream, Workload};
-use crate::program::Program;
+use crate::program::{Program, StreamProgram};
 use crate::record::files::{Names, StreamNames};
 use crate::transport::sys;
 use crate::worker::lane::{worth, Lane};
@@ -72,17 +72,24 @@ pub fn load_lanes(plan: &Plan, program: &Program, threads: u32) -> usize {
 }
 
 /// Names of streams and steps.
-pub fn names(plan: &Plan) -> Names {
-    let of_stream = |stream: &Stream| StreamNames {
+pub fn names(plan: &Plan, program: &Program) -> Names {
+    let of_stream = |(stream, program): (&Stream, &StreamProgram)| StreamNames {
         name: stream.name.clone(),
-        steps: stream
-            .scenarios
+        steps: program.steps.iter().map(|step| step.name.clone()).collect(),
+        groups: program
+            .groups
             .iter()
-            .flat_map(|scenario| scenario.steps.iter().map(|step| step.name.clone()))
+            .map(|group| group.name.clone())
+            .collect(),
+        checks: program
+            .steps
+            .iter()
+            .map(|step| step.checks().len())
             .collect(),
     };
+    let streams = plan.streams.iter().zip(&program.streams);
     Names {
-        streams: plan.streams.iter().map(of_stream).collect(),
+        streams: streams.map(of_stream).collect(),
     }
 }
 

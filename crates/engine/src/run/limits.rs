@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 
 use crate::plan::{Plan, Reuse, Stream, Workload};
-use crate::record::interval::IntervalSet;
+use crate::record::interval::{IntervalSet, Shape};
 use crate::record::recorder::SETS;
 use crate::transport::sys;
 
@@ -98,13 +98,14 @@ impl Needs {
                 .sum()
         };
         let threads = u64::from(layout::thread_count(plan));
-        let steps = plan
-            .streams
-            .iter()
-            .flat_map(|stream| &stream.scenarios)
-            .map(|scenario| scenario.steps.len())
-            .sum();
-        let sets = SETS as u64 * IntervalSet::address_bytes(plan.streams.len(), steps);
+        let scenarios = || plan.streams.iter().flat_map(|stream| &stream.scenarios);
+        let shape = Shape {
+            streams: plan.streams.len(),
+            steps: scenarios().map(|scenario| scenario.steps.len()).sum(),
+            groups: scenarios().map(|scenario| scenario.groups.len()).sum(),
+            checks: 0, // their counts are a few bytes
+        };
+        let sets = SETS as u64 * IntervalSet::address_bytes(&shape);
         Needs {
             threads,
             sure: connections(&mut plan.streams.iter().filter(|stream| is_sure(stream))),

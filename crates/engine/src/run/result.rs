@@ -11,7 +11,7 @@ use crate::error::{Class, Outcome};
 use crate::estimate::Quantity;
 use crate::health::{Health, Signs};
 use crate::plan::{Plan, Profile, Role, Stream, Workload};
-use crate::program::{CheckNote, CheckTally, Program, StepProgram};
+use crate::program::{CheckNote, CheckTally, GroupProgram, Program, StepProgram};
 use crate::record::collector::{Collected, StreamTotals};
 use crate::record::files::{failures, statuses};
 use crate::record::grid::Phase;
@@ -216,6 +216,7 @@ impl Material<'_> {
                 "last_byte": series.last_byte.distribution(),
             },
             "steps": self.steps(index),
+            "groups": self.groups(index),
             "feeds": self.feeds(index),
             "bytes": {"out": whole.bytes_out, "in_wire": whole.bytes_in_wire, "in_body": whole.bytes_in_body},
             "connections": {
@@ -319,6 +320,28 @@ impl Material<'_> {
             }
         }
         steps
+    }
+
+    /// Runs of the stream's groups.
+    fn groups(&self, index: usize) -> Vec<Value> {
+        let program = &self.program.streams[index];
+        let of_group = |(number, group): (usize, &GroupProgram)| {
+            let at = program.first_group + number;
+            let (tally, series) = (&self.collected.groups[at], &self.collected.group_series[at]);
+            json!({
+                "name": group.name,
+                "scenario": program.scenarios[group.scenario].name,
+                "runs": {
+                    "due": tally.due,
+                    "completed": tally.completed,
+                    "failed": tally.failed,
+                    "unfinished": tally.unfinished,
+                },
+                "response_time_s": series.response.distribution(),
+                "service_time_s": series.service.distribution(),
+            })
+        };
+        program.groups.iter().enumerate().map(of_group).collect()
     }
 
     /// What each check of a step said, over all threads.

@@ -14,7 +14,7 @@ use crate::program::Program;
 use crate::record::collector::{Collected, Collector, Live, ThreadEnds};
 use crate::record::files::Files;
 use crate::record::grid::Grid;
-use crate::record::interval::IntervalSet;
+use crate::record::interval::{IntervalSet, Shape};
 use crate::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use crate::record::ring::ring;
 use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
@@ -60,7 +60,7 @@ pub(super) fn start(
     end: &Arc<End>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
     let threads = layout::thread_count(plan);
-    let names = layout::names(plan);
+    let names = layout::names(plan, program);
     let files =
         match &plan.record {
             Some(record) => Some(Files::create(Path::new(&record.dir)).map_err(|error| {
@@ -162,8 +162,9 @@ fn recording(
     progress: &Arc<[StreamProgress]>,
 ) -> (Recorder, ThreadEnds) {
     let steps = step_counts(program);
+    let shape = Shape::of(program);
     let sets = (0..SETS)
-        .map(|_| Box::new(IntervalSet::new(steps.len(), steps.iter().sum())))
+        .map(|_| Box::new(IntervalSet::of(&shape)))
         .collect();
     let (full_in, full) = ring(SETS);
     let (empty, empty_out) = ring(SETS);
@@ -421,7 +422,7 @@ mod tests {
             started: Arc::new(started),
             end: Arc::new(End::default()),
         };
-        let names = layout::names(&concludes.plan);
+        let names = layout::names(&concludes.plan, &concludes.program);
         let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a bug of ours") });
 
         supervise(

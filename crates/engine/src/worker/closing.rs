@@ -87,10 +87,11 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                     user.iterations -= 1;
                 }
                 let (stream, number) = (lane.stream, user.number);
-                let step = scenario.first_step;
+                let (step, begins) = (scenario.first_step, scenario.begins);
                 let seq = lane.quota.number();
                 self.recorder.due(stream, step);
-                self.leave_waiting(index, step, due.unwrap_or(self.end), seq, number);
+                let due = due.unwrap_or(self.end);
+                self.leave_waiting(index, (step, begins), due, seq, number);
             }
         }
     }
@@ -99,12 +100,19 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let end = self.end;
         for at in 0..self.lanes[index].users.len() {
             let lane = &mut self.lanes[index];
+            if lane.open_runs.is_some() {
+                let (lane, user) = (index as u8, at as u32);
+                self.leave_groups(UserRef { lane, user }, end);
+            }
+            let lane = &mut self.lanes[index];
             let (stream, user) = (lane.stream, &mut lane.users[at]);
+            let place = (user.step, user.at);
             match user.phase {
                 Phase::Absent => {}
                 Phase::Connecting | Phase::InFlight => {
-                    self.recorder
-                        .censored(stream, user.step, user.due, Some(user.sent), end);
+                    let (due, sent) = (user.due, Some(user.sent));
+                    self.recorder.censored(stream, user.step, due, sent, end);
+                    self.censor_groups(index, place.1, due, sent);
                 }
                 Phase::Pausing => {
                     user.phase = Phase::Absent;
@@ -114,14 +122,14 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                     if due < end && lane.quota.claim() {
                         self.recorder.due(stream, step);
                         let seq = self.lanes[index].quota.number();
-                        self.leave_waiting(index, step, due, seq, number);
+                        self.leave_waiting(index, place, due, seq, number);
                     }
                 }
                 Phase::Asking | Phase::Queueing => {
                     user.phase = Phase::Absent;
-                    let (step, due, seq, number) = (user.step, user.due, user.seq, user.number);
+                    let (due, seq, number) = (user.due, user.seq, user.number);
                     lane.leave(at as u32);
-                    self.leave_waiting(index, step, due, seq, number);
+                    self.leave_waiting(index, place, due, seq, number);
                 }
             }
         }
@@ -150,14 +158,17 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         }
         while let Some(arrival) = self.lanes[index].take_backlog() {
             let lane = &mut self.lanes[index];
-            let step = lane.program.scenarios[arrival.scenario].first_step;
+            let scenario = &lane.program.scenarios[arrival.scenario];
+            let place = (scenario.first_step, scenario.begins);
             let seq = lane.quota.number();
-            self.leave_waiting(index, step, arrival.due, seq, NONE);
+            self.leave_waiting(index, place, arrival.due, seq, NONE);
         }
     }
 
-    /// Counts one request that was due and will never be issued.
-    fn leave_waiting(&mut self, index: usize, step: u16, due: u64, seq: u64, user: u32) {
+    /// Counts one request that was due and will never be issued; `place` is its step and its position in the flow.
+    fn leave_waiting(&mut self, index: usize, place: (u16, u16), due: u64, seq: u64, user: u32) {
+        let (step, at) = place;
+        self.censor_groups(index, at, due, None);
         let lane = &self.lanes[index];
         self.recorder
             .censored(lane.stream, step, due, None, self.end);
@@ -184,6 +195,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         for index in open {
             self.close(index, ClosedBy::Nobody, Outcome::Ok, now);
         }
+        self.note_checks();
         let times = self.clock.thread_times();
         let engine = self.recorder.engine();
         engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);

@@ -120,6 +120,10 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             }
             Action::Leave => {
                 lane.leave(who.user);
+                if lane.open_runs.is_some() {
+                    self.leave_groups(who, now);
+                }
+                let lane = &mut self.lanes[who.lane as usize];
                 if let Some(arrival) = lane.take_backlog() {
                     self.start_arrival(who.lane as usize, arrival, now, now);
                 }
@@ -288,6 +292,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             ends_iteration,
             backs_off: end.failed_connect && lane.backs_off(now),
         };
+        if lane.open_runs.is_some() {
+            self.end_in_groups(who, end.outcome, ends_iteration, now);
+        }
         self.step_user(who, event, now);
     }
 

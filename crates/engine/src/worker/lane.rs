@@ -15,6 +15,8 @@ use crate::program::{Judging, StreamProgram, Values};
 use crate::random::Random;
 use crate::user::{Quota, User, NONE};
 
+use super::groups::OpenRuns;
+
 /// Fewer connections or places than this are not split over threads: a user of one thread would wait
 /// while a connection of another is idle.
 const WORTH_SPLITTING: u32 = 32;
@@ -124,6 +126,8 @@ pub struct Lane<'p> {
     pub judging: Judging,
     /// Which records of its feeds users have; none: the stream uses no feed.
     pub feeding: Option<Box<Feeding>>,
+    /// The runs of groups that its users are in; none: the stream has no groups.
+    pub open_runs: Option<Box<OpenRuns>>,
     /// Pause between iterations; none: an open stream.
     pub think: Option<plan::Think>,
     /// When iterations of its users are due; none: after the pause.
@@ -334,6 +338,7 @@ impl<'p> Lane<'p> {
             feeding: Feeding::new(program, users.len(), part, |feed| {
                 Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])
             }),
+            open_runs: OpenRuns::new(program, users.len()).map(Box::new),
             active: if think.is_some() {
                 users.len() as u32
             } else {
@@ -433,6 +438,9 @@ impl<'p> Lane<'p> {
                 }
                 if self.program.cookies != Cookies::Off {
                     self.jars.push(Jar::default());
+                }
+                if let Some(open_runs) = &mut self.open_runs {
+                    open_runs.add_user();
                 }
                 place
             }

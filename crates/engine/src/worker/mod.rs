@@ -12,6 +12,7 @@ mod closing;
 mod connections;
 mod control;
 mod exchange;
+mod groups;
 pub mod lane;
 mod receiving;
 pub mod reply;
@@ -312,6 +313,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         if now >= self.recorder.cut() {
             self.control.cut(now);
             self.look_at_end();
+            self.note_checks();
             let times = self.clock.thread_times();
             let engine = self.recorder.engine();
             engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
@@ -323,6 +325,14 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         }
         self.recorder.cross(now);
         self.set_horizon();
+    }
+
+    /// What checks have said so far belongs to the interval that ends now.
+    fn note_checks(&mut self) {
+        for lane in &self.lanes {
+            let first = lane.program.first_check;
+            self.recorder.checked(first, &lane.judging.tallies);
+        }
     }
 
     fn set_horizon(&mut self) {

@@ -307,3 +307,121 @@ fn a_full_disk_stops_the_log_and_not_the_counting() {
     assert_eq!(done.only().requests("ok"), 500);
     assert!(reasons.contains("samples.bin ends early"), "{reasons}");
 }
+
+/// The numbers under `key` of all lines, added by their names: `{"0.1": {"passed": 3}}`.
+fn added(lines: &[Value], key: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let mut sums: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    for line in lines {
+        for (name, counts) in line[key].as_object().expect("an object") {
+            let of_name = sums.entry(name.clone()).or_default();
+            for (count, value) in counts.as_object().expect("counts") {
+                *of_name.entry(count.clone()).or_default() += value.as_f64().expect("a number");
+            }
+        }
+    }
+    sums
+}
+
+#[test]
+fn checks_and_groups_of_all_intervals_are_those_of_the_result() {
+    let recorded = record("parts", "/json", |plan| {
+        plan["duration_ns"] = json!(700 * MS);
+        plan["warmup_ns"] = json!(300 * MS);
+        let step = |name: &str, path: &str, checks: Value| {
+            let think = json!({"kind": "fixed", "ns": 5 * MS});
+            json!({"name": name, "method": "GET", "path": path, "checks": checks, "think": think})
+        };
+        let hopeful =
+            json!([{"kind": "contains", "text": "{"}, {"kind": "contains", "text": "nowhere"}]);
+        let stream = &mut plan["streams"][0];
+        stream["workload"] = json!({"kind": "closed", "users": 3});
+        stream["scenarios"][0]["steps"] = json!([
+            step("a", "/json", json!([])),
+            step("b", "/json", json!([{"kind": "contains", "text": "{"}])),
+            step("c", "/json", hopeful),
+        ]);
+        stream["scenarios"][0]["groups"] = json!([
+            {"name": "good", "first": 0, "steps": 2, "repeat": 2},
+            {"name": "bad", "first": 2, "steps": 1, "repeat": 1},
+        ]);
+    });
+
+    recorded.check_rows();
+    let load = recorded.done.only();
+    let text = std::fs::read_to_string(recorded.folder.0.join("counters.jsonl")).expect("counters");
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines
+        .filter(|line: &Value| !line["stream"].is_null())
+        .collect();
+    assert!(
+        lines.len() > 3,
+        "a second has four intervals, and the drain one"
+    );
+    let checks = added(&lines, "checks");
+    for (number, step) in load.0["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .enumerate()
+    {
+        for (at, check) in step["checks"]
+            .as_array()
+            .expect("checks")
+            .iter()
+            .enumerate()
+        {
+            let found = &checks[&format!("{number}.{at}")];
+            for key in ["passed", "failed", "not_judged"] {
+                assert_eq!(found[key], check[key].as_f64().expect("a count"), "{check}");
+            }
+        }
+    }
+    assert!(checks["2.2"]["failed"] > 10.0 && !checks.contains_key("0.0"));
+    let groups = added(&lines, "groups");
+    let (good, bad) = (&groups["0"], &groups["1"]);
+    // A run begins with each request of its first step, and fails with each answer that lacks its text.
+    let steps = &load.0["steps"];
+    let of_step = |step: usize, key: &str| steps[step]["requests"][key].as_f64().expect("a count");
+    assert_eq!(
+        (good["due"], bad["due"]),
+        (of_step(0, "due"), of_step(2, "due"))
+    );
+    assert_eq!((good["failed"], bad["completed"]), (0.0, 0.0));
+    assert!(bad["failed"] <= of_step(2, "check_failed"));
+    for (found, group) in [good, bad]
+        .iter()
+        .zip(load.0["groups"].as_array().expect("groups"))
+    {
+        for key in ["due", "completed", "failed", "unfinished"] {
+            assert_eq!(
+                found[key],
+                group["runs"][key].as_f64().expect("a count"),
+                "{group}"
+            );
+        }
+        let ended = found["completed"] + found["failed"] + found["unfinished"];
+        assert_eq!(found["due"], ended, "{group}");
+    }
+    // Two answers and the pause between them.
+    let shortest = load.0["groups"][0]["response_time_s"]["min"]
+        .as_f64()
+        .expect("a time");
+    assert!(shortest > 0.005, "{shortest}");
+    let intervals = read_intervals(&recorded.folder.0.join("intervals.hlog")).expect("intervals");
+    let in_histograms = |tag: &str| -> u64 {
+        let of_tag = intervals.iter().filter(|interval| interval.tag == tag);
+        of_tag
+            .flat_map(|interval| interval.counts.iter().map(|(_, count)| count))
+            .sum()
+    };
+    assert_eq!(
+        in_histograms("load.good.ok.group_response") as f64,
+        good["completed"]
+    );
+    assert_eq!(
+        in_histograms("load.bad.failed.group_service") as f64,
+        bad["failed"]
+    );
+}

@@ -13,7 +13,7 @@ use loadlens_engine::random::Random;
 use loadlens_engine::record::collector::{Collected, Collector, Live, ThreadEnds};
 use loadlens_engine::record::files::{Names, StreamNames};
 use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::IntervalSet;
+use loadlens_engine::record::interval::{IntervalSet, Shape};
 use loadlens_engine::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use loadlens_engine::record::ring::ring;
 use loadlens_engine::record::rows::{
@@ -131,7 +131,7 @@ impl Setting {
         let control = Arc::new(Control::new(known_end, load_parts));
         let (mut ends, mut logs, mut workers) = (Vec::new(), Vec::new(), Vec::new());
         for (world, lanes) in self.worlds.into_iter().zip(of_workers) {
-            let seat = seat(&plan, &steps, known_end);
+            let seat = seat(&plan, &steps, &Shape::of(&program), known_end);
             let settings = Settings {
                 drain_ns: plan.drain_ns,
                 may_spin: self.may_spin,
@@ -219,6 +219,16 @@ fn names(program: &Program) -> Names {
     let of_stream = |stream: &loadlens_engine::program::StreamProgram| StreamNames {
         name: String::new(),
         steps: stream.steps.iter().map(|step| step.name.clone()).collect(),
+        groups: stream
+            .groups
+            .iter()
+            .map(|group| group.name.clone())
+            .collect(),
+        checks: stream
+            .steps
+            .iter()
+            .map(|step| step.checks().len())
+            .collect(),
     };
     Names {
         streams: program.streams.iter().map(of_stream).collect(),
@@ -254,9 +264,9 @@ struct Seat {
     connections: RowSource,
 }
 
-fn seat(plan: &Plan, steps: &[usize], known_end: u64) -> Seat {
+fn seat(plan: &Plan, steps: &[usize], shape: &Shape, known_end: u64) -> Seat {
     let sets = (0..SETS)
-        .map(|_| Box::new(IntervalSet::new(steps.len(), steps.iter().sum())))
+        .map(|_| Box::new(IntervalSet::of(shape)))
         .collect();
     let (full_in, full) = ring(SETS);
     let (empty, empty_out) = ring(SETS);

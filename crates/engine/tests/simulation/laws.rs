@@ -47,6 +47,7 @@ pub fn check(history: &History) {
         check_times(history, told);
         check_links(history, told);
     }
+    check_groups(history);
     check_phases(history);
     check_end(history);
     check_pool(history);
@@ -120,6 +121,30 @@ fn check_quotas(history: &History) {
             firsts.values().all(|count| *count <= iterations),
             "{firsts:?}"
         );
+    }
+}
+
+/// Every run of a group begins with a request of the group's first step, and has one course.
+fn check_groups(history: &History) {
+    let scenarios = || {
+        history
+            .plan
+            .streams
+            .iter()
+            .flat_map(|stream| &stream.scenarios)
+    };
+    let groups: Vec<_> = scenarios().flat_map(|scenario| &scenario.groups).collect();
+    assert_eq!(history.collected.groups.len(), groups.len());
+    for (group, tally) in groups.iter().zip(&history.collected.groups) {
+        let ended = tally.completed + tally.failed + tally.unfinished;
+        assert_eq!(tally.due, ended, "{group:?} {tally:?}");
+        // All groups that are drawn are those of the load.
+        let begins = |row: &&SampleRow| row.stream == 0 && row.step == group.first;
+        let due = history
+            .rows()
+            .filter(begins)
+            .filter(|row| !is(row, Outcome::Dropped));
+        assert_eq!(tally.due, due.count() as u64, "{group:?} {tally:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 //! `LOADLENS_SEED=n` replays one history, `LOADLENS_SEEDS=n` runs so many of them.
 
 mod ends;
+mod groups;
 mod history;
 mod laws;
 mod plans;

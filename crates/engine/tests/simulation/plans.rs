@@ -125,6 +125,13 @@ pub fn draw_plan(random: &mut Random) -> Value {
     let steps = steps(draws, &think);
     let steps: Vec<&Value> = steps.iter().collect();
     let mut load = stream("load", 80, &steps, &workload, timeout);
+    if steps.len() == 4 && draws.is() {
+        load["scenarios"][0]["groups"] = json!([
+            {"name": "all", "first": 0, "steps": 4, "repeat": 1},
+            {"name": "last", "first": 2, "steps": 2, "repeat": 2},
+            {"name": "using", "first": 3, "steps": 1, "repeat": 2},
+        ]);
+    }
     let reuse = draws.of(&[
         json!({"kind": "keep"}),
         json!({"kind": "keep"}),
