@@ -59,6 +59,8 @@ def main() -> int:
             "-p",
             "loadlens-origin",
             "-p",
+            "loadlens-proxy",
+            "-p",
             "loadlens-fuzz",
             "--no-fail-fast",
         ]
