@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -491,6 +492,7 @@ def _start(request: dict[str, Any], output: int) -> int:
         stage = "started"
         try:
             os.setsid()
+            program = _program(request)
             for words, step in _placing(request):
                 stage = words
                 step()
@@ -507,6 +509,8 @@ def _start(request: dict[str, Any], output: int) -> int:
                     signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             stage = "started"
+            if program is not None:
+                os.execve(program, request["argv"], request["env"])
             os.execvpe(request["argv"][0], request["argv"], request["env"])
         except BaseException as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -520,6 +524,22 @@ def _start(request: dict[str, Any], output: int) -> int:
         os.waitpid(pid, 0)
         raise Refused(words)
     return pid
+
+
+def _program(request: dict[str, Any]) -> int | None:
+    """The program opened while we may: another user cannot look into a folder of ours, such as the cache.
+
+    None where it runs under our own account, or is a script: an interpreter has to reach that itself.
+    """
+    if request["account"] is None:
+        return None
+    path = shutil.which(request["argv"][0], path=request["env"].get("PATH"))
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        if file.read(2) == b"#!":
+            return None
+    return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
 def _placing(request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
