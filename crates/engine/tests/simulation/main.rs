@@ -7,6 +7,9 @@ mod ends;
 mod groups;
 mod history;
 mod laws;
+#[allow(dead_code)] // only whether a request is valid is asked here
+#[path = "../literal/request.rs"]
+mod literal;
 mod plans;
 mod shaped;
 mod world;

@@ -49,12 +49,40 @@ fn steps(draws: &mut Draws, think: &Value) -> Vec<Value> {
     let posting = json!({
         "name": "posting", "method": "POST", "path": "/", "body": {"kind": "text", "text": "{{word 40}}"},
     });
-    match draws.0.below(4) {
+    let matched = json!({
+        "name": "matched", "method": "GET", "path": "/",
+        "checks": [
+            {"kind": "regex", "pattern": "[0-9]"}, {"kind": "size", "is": {"below": 15.0}},
+            {"kind": "latency", "below_ns": MS},
+        ],
+        "extract": [{"name": "digit", "from": {"kind": "regex", "pattern": "id\":([0-9])"}}],
+    });
+    let sending = json!({
+        "name": "sending", "method": "PUT", "path": "/{{digit}}?u={{uuid}}",
+        "body": {"kind": "json", "value": {"n": "{{digit}}"}},
+    });
+    match draws.0.below(5) {
         0 => vec![plain],
         1 => vec![posting],
         2 => vec![checked, using],
+        3 => vec![plain, matched, sending],
         _ => vec![plain, posting, checked, using],
     }
+}
+
+/// Groups that leave the first step alone, by which iterations are told: none, one, or one in another.
+fn groups(draws: &mut Draws, steps: usize) -> Value {
+    let rest = steps as u64 - 1;
+    if rest == 0 {
+        return json!([]);
+    }
+    let last = json!({"name": "last", "first": rest, "steps": 1, "repeat": 2});
+    draws.of(&[
+        json!([]),
+        json!([{"name": "again", "first": 1, "steps": rest, "repeat": 3}]),
+        json!([{"name": "twice", "first": 1, "steps": rest, "repeat": 2}, last]),
+        json!([{"name": "all", "first": 0, "steps": steps, "repeat": 1}, last]),
+    ])
 }
 
 /// A shape whose highest level is `peak`: one that ends, or one that begins again.
@@ -125,13 +153,11 @@ pub fn draw_plan(random: &mut Random) -> Value {
     let steps = steps(draws, &think);
     let steps: Vec<&Value> = steps.iter().collect();
     let mut load = stream("load", 80, &steps, &workload, timeout);
-    if steps.len() == 4 && draws.is() {
-        load["scenarios"][0]["groups"] = json!([
-            {"name": "all", "first": 0, "steps": 4, "repeat": 1},
-            {"name": "last", "first": 2, "steps": 2, "repeat": 2},
-            {"name": "using", "first": 3, "steps": 1, "repeat": 2},
-        ]);
-    }
+    load["scenarios"][0]["groups"] = groups(draws, steps.len());
+    load["cookies"] = match is_open {
+        false => draws.of(&[json!("off"), json!("iteration"), json!("keep")]),
+        true => draws.of(&[json!("off"), json!("iteration")]),
+    };
     let reuse = draws.of(&[
         json!({"kind": "keep"}),
         json!({"kind": "keep"}),

@@ -100,7 +100,12 @@ fn is_whole(request: &[u8]) -> bool {
         .find_map(|line| line.strip_prefix("Content-Length: "))
         .map_or(0, |value| value.parse().expect("a number"));
     assert!(body.len() <= length, "more than one request: {text:?}");
-    body.len() == length
+    let is_whole = body.len() == length;
+    if is_whole {
+        let valid = crate::literal::request(request);
+        assert!(valid.is_ok(), "{valid:?}: {text:?}");
+    }
+    is_whole
 }
 
 impl Clock for Sim {

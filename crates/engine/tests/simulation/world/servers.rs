@@ -168,7 +168,7 @@ impl World {
             0 => &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"id\":1}\r\n0\r\n\r\n"[..],
             1 => b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"id\":2}",
             2 => b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"nothing\":[0]}",
-            3 => b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\n{\"id\"\r\n3\r\n:4}\r\n0\r\nA: b\r\n\r\n",
+            3 => b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: sid=a b; Path=/\r\n\r\n5;x=y\r\n{\"id\"\r\n3\r\n:4}\r\n0\r\nA: b\r\n\r\n",
             _ => b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nX-Id: 7\r\n\r\n{\"id\":3}",
         }
         .to_vec()
