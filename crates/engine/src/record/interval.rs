@@ -365,9 +365,10 @@ impl LoopTally {
         self.loops += other.loops;
     }
 
-    /// The share of `length` nanoseconds in which the thread neither waited nor polled for a due time.
+    /// The share of `length` nanoseconds in which the thread ran and neither waited nor polled for a due time.
     pub fn busy(&self, length: f64) -> f64 {
-        (1.0 - (self.waiting_ns + self.spinning_ns) as f64 / length).clamp(0.0, 1.0)
+        let idle = self.waiting_ns + self.spinning_ns + self.stalled_ns;
+        (1.0 - idle as f64 / length).clamp(0.0, 1.0)
     }
 }
 

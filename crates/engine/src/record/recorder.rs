@@ -160,6 +160,8 @@ pub struct Recorder {
     errors: Vec<Vec<ErrorLog>>,
     /// By check: what it said before the current set.
     checked: Vec<CheckCount>,
+    /// End of the last stall.
+    stalled_until: u64,
     logs: Option<RowLogs>,
     progress: Arc<[StreamProgress]>,
 }
@@ -205,6 +207,7 @@ impl Recorder {
             flows: vec![Flow::default(); steps.len()],
             first_step,
             errors,
+            stalled_until: 0,
             logs,
             progress,
         }
@@ -250,6 +253,12 @@ impl Recorder {
         }
     }
 
+    /// The thread did not run for `length`, up to `now`; before the cuts in between are crossed.
+    pub fn stalled(&mut self, now: u64, length: u64) {
+        self.set.engine.stalled_ns += length;
+        self.stalled_until = now;
+    }
+
     fn rotate(&mut self, at: u64) {
         let Some(mut next) = self.spares.pop() else {
             return;
@@ -261,6 +270,13 @@ impl Recorder {
             before.add(check);
         }
         next.end = at;
+        // A stall that is longer than the interval goes on in the next one.
+        let beyond = self
+            .stalled_until
+            .saturating_sub(at)
+            .min(next.engine.stalled_ns);
+        next.engine.stalled_ns -= beyond;
+        self.set.engine.stalled_ns += beyond;
         next.phase = self.phase;
         self.phase = self.grid.phase(at);
         self.set.phase = self.phase;

@@ -303,8 +303,10 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     /// The thread did not run for so long, up to `now`.
     #[cold]
     fn note_stall(&mut self, now: u64, length: u64) {
-        self.recorder.engine().stalled_ns += length;
+        self.recorder.stalled(now, length);
         self.stalls.push(now, length);
+        // The end may have come meanwhile, and nothing behind it may be counted before it.
+        self.look_at_end();
     }
 
     #[cold]

@@ -70,18 +70,22 @@ fn steps(draws: &mut Draws, think: &Value) -> Vec<Value> {
     }
 }
 
-/// Groups that leave the first step alone, by which iterations are told: none, one, or one in another.
+/// Groups of the steps: none, one, or one in another.
 fn groups(draws: &mut Draws, steps: usize) -> Value {
     let rest = steps as u64 - 1;
     if rest == 0 {
         return json!([]);
     }
+    let again = json!({"name": "again", "first": 1, "steps": rest, "repeat": 3});
+    let all = json!({"name": "all", "first": 0, "steps": steps, "repeat": 1});
     let last = json!({"name": "last", "first": rest, "steps": 1, "repeat": 2});
+    // By requests of its first step a group can be counted only if no group within it begins there too.
+    let outer = if rest > 1 { again.clone() } else { all.clone() };
     draws.of(&[
         json!([]),
-        json!([{"name": "again", "first": 1, "steps": rest, "repeat": 3}]),
-        json!([{"name": "twice", "first": 1, "steps": rest, "repeat": 2}, last]),
-        json!([{"name": "all", "first": 0, "steps": steps, "repeat": 1}, last]),
+        json!([again]),
+        json!([outer, last]),
+        json!([all, last]),
     ])
 }
 
