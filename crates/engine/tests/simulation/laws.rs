@@ -13,7 +13,7 @@ use loadlens_engine::record::rows::{SampleRow, AFTER_END, IN_WARMUP};
 
 use crate::history::{History, Told};
 use crate::world::{Exchange, Link, Listens, World};
-use crate::MS;
+use crate::{LONGEST_FREEZE, MS};
 
 /// How a request without an answer may have ended where servers are good.
 const OWN_OR_BAD_LUCK: [Outcome; 6] = [
@@ -463,7 +463,9 @@ fn check_end(history: &History) {
     }
     let of_load = history.rows().filter(|row| row.stream == 0);
     let last = of_load.map(|row| row.done_ns as u64).max();
-    // Where one thread has made a cut already, no end lies before it.
+    // Where one thread has made a cut already, no end lies before the moment at which it did: it may have been frozen
+    // over the cut itself.
+    let has_cut = |last: u64| has_cut(last.saturating_sub(LONGEST_FREEZE));
     assert!(
         last == Some(end - 1) || (!is_alone && last.is_some_and(has_cut)),
         "the last answer came at {last:?}, and {end} is the end"

@@ -28,6 +28,8 @@ use plans::simple;
 use world::{Listens, Nature, World};
 
 const MS: u64 = 1_000_000;
+/// No freeze of a machine is longer.
+const LONGEST_FREEZE: u64 = 100 * MS;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
@@ -148,7 +150,7 @@ fn once_faults_stop_every_user_is_served_again() {
             short_sends: 50,
             splits: 300,
             freezes: draws.of(&[0, 100]),
-            longest_freeze: 100 * MS,
+            longest_freeze: LONGEST_FREEZE,
             until: GOOD_FROM,
             ..Nature::GOOD
         };

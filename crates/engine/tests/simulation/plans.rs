@@ -4,7 +4,7 @@ use loadlens_engine::random::Random;
 use serde_json::{json, Value};
 
 use crate::world::{Listens, Nature, World};
-use crate::MS;
+use crate::{LONGEST_FREEZE, MS};
 
 /// Draws values in a row.
 pub struct Draws<'r>(pub &'r mut Random);
@@ -205,7 +205,7 @@ pub fn draw_nature(random: &mut Random) -> Nature {
         splits: draws.of(&[0, 200, 1000]),
         spurious: draws.of(&[0, 0, 50]),
         freezes: draws.of(&[0, 0, 30, 300]),
-        longest_freeze: draws.of(&[MS, 10 * MS, 100 * MS]),
+        longest_freeze: draws.of(&[MS, 10 * MS, LONGEST_FREEZE]),
         ..Nature::GOOD
     }
 }

@@ -66,7 +66,11 @@ fn seen(behaviours: &[&'static Behaviour], port: u16) -> Seen {
 /// What is wrong with what arrives through a proxy.
 fn differing(behaviours: &[&'static Behaviour]) -> Vec<String> {
     let origin = Origin::start(Config::default()).expect("the origin starts");
-    let front = proxy(origin.port, json!({"timeout_ns": 2_500 * MS}));
+    // Connections to the service that nobody shares: what one behaviour spoils must not reach another's client.
+    let front = proxy(
+        origin.port,
+        json!({"timeout_ns": 2_500 * MS, "keepalive": 0}),
+    );
 
     let through = seen(behaviours, front.port);
 
