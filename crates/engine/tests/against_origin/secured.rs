@@ -111,12 +111,14 @@ fn requests_sessions_and_handshakes_are_those_of_the_books() {
         let load = done.only();
         check_ok(&done);
         assert_eq!((books.received, books.answered), (10, 10));
-        assert_eq!((books.handshakes.full, books.handshakes.resumed), (2, 0));
+        // A user who comes late may resume the session of the other one.
+        let (full, resumed) = (books.handshakes.full, books.handshakes.resumed);
+        assert!(full >= 1 && full + resumed == 2, "{full} {resumed}");
         assert_eq!(books.connections.reset_by_client, 0);
         let tls = &load.0["tls"];
         assert_eq!(
             (&tls["full"], &tls["resumed"], &tls["verified"]),
-            (&json!(2), &json!(0), &json!(true))
+            (&json!(full), &json!(resumed), &json!(true))
         );
         let (name, sessions) = tls["sessions"].as_object().unwrap().iter().next().unwrap();
         assert!(name.starts_with(suite) && sessions == 2, "{tls}");
