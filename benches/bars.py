@@ -110,7 +110,11 @@ def _cost(rows: Sequence[Row]) -> Iterator[Verdict]:
 
 def _limits(results: Results) -> Iterator[Verdict]:
     for bar in LIMITS:
-        values = [abs(one.value - bar.less) * bar.per for one in results.limits if one.name == bar.name]
+        values = [
+            abs(one.value - bar.less) * bar.per
+            for one in results.limits
+            if one.name == bar.name and not one.left_out
+        ]
         found = middle(values)
         limit = f"≤ {bar.at_most:.3g} {bar.unit}"
         if found is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from benches.generators.base import Scene
 from benches.generators.loadlens import DRIVE, plan
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, Origin, origin, run
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, origin, run
 from benches.results import Limit, Results
 from benches.works import Work
 
@@ -40,12 +40,15 @@ def measure_all(results: Results, set_number: int, seconds: int, program: Path) 
             tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder,
             origin(program, SERVER_CPU, "--log-rows", rows, "--root", target) as server,
         ):
+            host = Host()
             ours, servers = _drive(server, Scene(server.port, seconds, Path(folder), program))
+            why_not = host.why_not()
         above, below = worst(ours, servers)
         for what, value in (("above", above), ("below", below)):
-            results.limits.append(Limit(f"law_{name}_{what}", set_number, value))
+            results.limits.append(Limit(f"law_{name}_{what}", set_number, value, why_not))
         results.write()
         said = f"{above:.3g} of what is allowed above the server's quantiles, {below:.3g} of them below"
+        said += f"; left out: {why_not}" if why_not else ""
         print(f"{name}: {len(servers)} requests, {said}", file=sys.stderr)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from benches.generators.base import Scene
 from benches.generators.loadlens import DRIVE, SECOND_NS, plan
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, Origin, origin, run
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, origin, run
 from benches.results import Limit, Results
 from benches.works import Work
 
@@ -29,22 +29,29 @@ GAPS_RATE, GAPS_SECONDS = 1000.0, 20
 def measure_all(results: Results, set_number: int, rounds: int, program: Path, idle: int = IDLE) -> None:
     """Measure everything here `rounds` times and add it to the results."""
 
-    def keep(name: str, value: float) -> None:
-        results.limits.append(Limit(name, set_number, value))
-        print(f"{name} {value:.6g}", file=sys.stderr)
+    host = Host()
+
+    def keep(name: str, value: float, why_not: str | None) -> None:
+        results.limits.append(Limit(name, set_number, value, why_not))
+        print(f"{name} {value:.6g}{f', left out: {why_not}' if why_not else ''}", file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder:
         for _ in range(rounds):
             with origin(program, SERVER_CPU) as server:
-                keep("hit_0_cpu_s", hit_cpu_s(server))
+                host.why_not()
+                keep("hit_0_cpu_s", hit_cpu_s(server), host.why_not())
                 few, many = (_idle_memory(server, count, folder) for count in (1, idle))
-                keep("idle_connection_bytes", (many - few) / (idle - 1))
-                keep("hit_resident_bytes", hit_resident_bytes(server, idle))
+                keep("idle_connection_bytes", (many - few) / (idle - 1), None)
+                keep("hit_resident_bytes", hit_resident_bytes(server, idle), None)
             with origin(program, SERVER_CPU, "--log-rows", "200000") as server:
-                for name, value in open_loop(server, program, Path(folder)).items():
-                    keep(name, value)
+                host.why_not()
+                found = open_loop(server, program, Path(folder))
+                why_not = host.why_not()
+                for name, value in found.items():
+                    keep(name, value, why_not)
                 for arrivals in ("constant", "poisson"):
-                    keep(f"gaps_{arrivals}_cv", gaps_cv(arrivals, server, program, Path(folder)))
+                    value = gaps_cv(arrivals, server, program, Path(folder))
+                    keep(f"gaps_{arrivals}_cv", value, host.why_not())
             results.write()
 
 

@@ -241,6 +241,22 @@ def stolen_s() -> float:
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
+class Host:
+    """How much of the processors the host of this machine gave to others since the last look."""
+
+    MOST = 0.02  # beyond it a time is the host's and not ours
+
+    def __init__(self) -> None:
+        self._at, self._stolen_s = time.monotonic(), stolen_s()
+
+    def why_not(self) -> str | None:
+        """Why what was measured since the last look does not count; none: it does."""
+        at, stolen = time.monotonic(), stolen_s()
+        share = (stolen - self._stolen_s) / max(1e-9, at - self._at) / (os.cpu_count() or 1)
+        self._at, self._stolen_s = at, stolen
+        return f"the host gave {share:.0%} to others" if share > self.MOST else None
+
+
 def waited_s() -> float:
     """Seconds since boot in which some task waited for a processor; 0 where the kernel does not tell."""
     try:

@@ -60,6 +60,7 @@ class Limit:
     name: str
     set: int
     value: float
+    left_out: str | None = None  # why it does not count
 
 
 @dataclass
