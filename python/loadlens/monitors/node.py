@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from loadlens.monitors.reading import Metric, Row, labels
-from loadlens.monitors.samples import Folder, Sample, Samples, folders
+from loadlens.monitors.samples import Folder, Sample, SampledMonitor, folders
 from loadlens.monitors.scene import Scene
 
 METRICS: Final = (
@@ -47,28 +47,16 @@ def wanted(scene: Scene) -> Nodes | None:
     return Nodes(found) if found else None
 
 
-class NodeMonitor:
+class NodeMonitor(SampledMonitor):
     """The monitor: a series for each process, and for each worker thread in it."""
 
     name = "node"
 
-    def __init__(self) -> None:
-        self._samples = Samples((), silent_because="")
+    silent_because = "no process took NODE_OPTIONS from its environment, or none is Node"
 
-    def open(self, spec: Mapping[str, Any]) -> None:
-        """Take the folders of the spec."""
-        because = "no process took NODE_OPTIONS from its environment, or none is Node"
-        self._samples = Samples(spec["folders"], silent_because=because)
-
-    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """What was sampled since the last tick, at the time of the sample."""
-        for sample in self._samples.new(now_ns, last=last):
-            yield from _rows(sample)
-        yield from self._samples.missed
-
-    def close(self) -> None:
-        """Close the files."""
-        self._samples.close()
+    def rows(self, sample: Sample) -> Iterator[Row]:
+        """All metrics of one sample."""
+        return _rows(sample)
 
 
 def _rows(sample: Sample) -> Iterator[Row]:

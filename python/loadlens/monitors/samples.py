@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from loadlens.model.topology import Runtime
 from loadlens.monitors.reading import Row, labels
@@ -89,6 +89,33 @@ class Samples:
         for replica in self._replicas:
             for tail in replica.tails.values():
                 tail.close()
+
+
+class SampledMonitor:
+    """A monitor of what processes write down about themselves; each runtime's own reads a sample."""
+
+    silent_because: ClassVar[str]  # why no sample may have come
+
+    def __init__(self) -> None:
+        self._samples = Samples((), silent_because="")
+
+    def rows(self, sample: Sample) -> Iterator[Row]:
+        """All metrics of one sample."""
+        raise NotImplementedError
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Take the folders of the spec."""
+        self._samples = Samples(spec["folders"], silent_because=self.silent_because)
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """What was sampled since the last tick, at the time of the sample."""
+        for sample in self._samples.new(now_ns, last=last):
+            yield from self.rows(sample)
+        yield from self._samples.missed
+
+    def close(self) -> None:
+        """Close the files."""
+        self._samples.close()
 
 
 def _tails(replica: _Replica) -> Iterator[tuple[str, Tail]]:
