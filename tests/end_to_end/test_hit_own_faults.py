@@ -46,7 +46,7 @@ def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     assert result["service_time_s"]["p50"]["value"] < 0.1
 
 
-def test_a_stop_of_five_seconds_stands_in_one_interval_and_in_no_time_out(
+def test_a_stop_of_five_seconds_stands_where_it_lay_and_in_no_time_out(
     server: Origin, tmp_path: Path
 ) -> None:
     # A new connection each: some requests are cut while connecting or sending, and have no answer to come.
@@ -61,8 +61,12 @@ def test_a_stop_of_five_seconds_stands_in_one_interval_and_in_no_time_out(
     assert any("did not run" in reason for reason in result["generator"]["reasons"])
     (counters,) = record.glob("trials/*/*/counters.jsonl")
     rows = [json.loads(line) for line in counters.read_text().splitlines()[1:]]
-    stalled = [max(row["generator"]["stalled_s"]) for row in rows if row["stream"] is None]
-    assert len([seconds for seconds in stalled if seconds >= 4.9]) == 1, stalled
+    stalls = [(row["length_s"], max(row["generator"]["stalled_s"])) for row in rows if row["stream"] is None]
+    # It begins in one interval, fills those behind it, which became one, and ends in the next.
+    at = max(range(len(stalls)), key=lambda row: stalls[row][1])
+    assert stalls[at][1] >= 3.9, stalls
+    assert sum(seconds for _, seconds in stalls[max(at - 1, 0) : at + 2]) >= 4.9, stalls
+    assert all(seconds <= length + 1e-6 for length, seconds in stalls), stalls
 
 
 def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:
