@@ -1,0 +1,52 @@
+"""What `tools/figures.py` puts into a study's README, from a record that an earlier version wrote."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from loadlens import analyse, store
+from loadlens.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "tests" / "data" / "records" / "version-1"
+PLACE = "before\n<!-- figures: how -->\nold\n<!-- end of figures -->\nbehind\n"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("figures_tool", ROOT / "tools" / "figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_stood_between_the_marks_is_replaced_and_nothing_else(tool: ModuleType) -> None:
+    once = tool.filled(PLACE, r"new \1" + "\n")
+
+    assert once == "before\n<!-- figures: how -->\n\nnew \\1\n\n<!-- end of figures -->\nbehind\n"
+    assert tool.filled(once, r"new \1" + "\n") == once
+
+
+@pytest.mark.parametrize("readme", ["no place\n", PLACE + PLACE])
+def test_a_readme_without_one_place_is_refused(tool: ModuleType, readme: str) -> None:
+    with pytest.raises(UsageError, match="no place for figures, or several"):
+        tool.filled(readme, "new\n")
+
+
+def test_the_figures_say_when_where_and_what_was_answered(tool: ModuleType) -> None:
+    record = store.open_run(RECORD)
+    report = analyse.report(record)
+
+    text = "\n".join(tool.lines(record, report))
+
+    assert text.startswith("A full run of 2 cases on ")
+    assert "3 of 4 trials valid" in text
+    assert all(f"> {sentence[:20]}" in text for sentence in report.answer)

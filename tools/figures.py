@@ -1,0 +1,115 @@
+"""Put what a finished run found into its study's README, between the marks `figures` and `end of figures`.
+
+Where and when it ran, the answer, the findings, the claims and the published figures beside ours, and the
+comparisons that the study asks for: all from the record, nothing by hand, so that it can be done again.
+
+    python tools/figures.py STUDY [RECORD] [--print]
+
+STUDY is the name of a shipped study; RECORD the latest one under runs/ unless it is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from loadlens import analyse, store
+from loadlens.errors import LoadlensError, UsageError
+from loadlens.looks import charts, numbers, words
+from loadlens.model.report import Report
+from loadlens.render.markdown.tables import claims, figures, with_table
+from loadlens.render.markdown.text import code, escaped, folded
+
+ROOT = Path(__file__).parent.parent
+MARKED = re.compile(r"(<!-- figures: [^\n]* -->\n).*?(<!-- end of figures -->\n)", re.DOTALL)
+
+
+def main() -> int:
+    """Exit 2 when there is no such study or record, or the README has no place for figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("study", metavar="STUDY", help="a folder of studies/")
+    parser.add_argument("record", nargs="?", type=Path, metavar="RECORD", help="default: the latest in runs/")
+    parser.add_argument("--print", action="store_true", help="print them and leave the README as it is")
+    asked = parser.parse_args()
+    try:
+        record = store.open_run(asked.record or _latest(asked.study))
+        text = "\n".join(lines(record, analyse.report(record))).strip() + "\n"
+        if asked.print:
+            print(text, end="")
+            return 0
+        readme = ROOT / "studies" / asked.study / "README.md"
+        readme.write_text(filled(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
+    except (LoadlensError, OSError) as fault:
+        print(fault, file=sys.stderr)
+        return 2
+    print(readme)
+    return 0
+
+
+def _latest(study: str) -> Path:
+    found = store.latest_run(Path("runs"), study)
+    if found is None:
+        raise UsageError(f"there is no record of {study} in runs/", hint=f"loadlens run studies/{study}")
+    return found
+
+
+def filled(readme: str, text: str) -> str:
+    """The README with these figures in place of those that stood there.
+
+    Raises:
+        UsageError: It has not exactly one place for them.
+    """
+    if len(MARKED.findall(readme)) != 1:
+        raise UsageError(
+            "the README has no place for figures, or several",
+            hint="<!-- figures: python tools/figures.py STUDY --> and <!-- end of figures -->, a line each",
+        )
+    return MARKED.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", readme)
+
+
+def lines(record: store.RunRecord, report: Report) -> Iterator[str]:
+    """Where and when, what was found, how it compares with what was published."""
+    yield f"{_where_and_when(record, report)}"
+    yield ""
+    for sentence in report.answer:
+        yield f"> {escaped(sentence)}"
+    yield ""
+    for finding in report.findings:
+        said = f"{escaped(finding.statement)} ({escaped(finding.scope)})"
+        yield f"- **{finding.grade.word}** {code(finding.rule)}: {said}"
+    yield ""
+    if report.published is not None:
+        for line in report.published.agreement:
+            yield f"- {escaped(line)}"
+        yield ""
+        yield from folded("Claims", claims(report.published.claims))
+        yield from folded("Published figures beside ours", figures(report.published.rows))
+    for chart in report.charts:
+        table = charts.table(chart) if chart.kind == "comparison" else None
+        if table is not None:
+            yield from folded(chart.headline, with_table(table))
+
+
+def _where_and_when(record: store.RunRecord, report: Report) -> str:
+    """`A full run of 48 trials (16 cases, all valid) on 2 cores of X on 22 November 2026, 11 min.`"""
+    began = min(trial.began_unix_ns for trial in record.trials if trial.began_unix_ns)
+    took_s = (max(trial.ended_unix_ns for trial in record.trials) - began) / 1e9
+    on = datetime.datetime.fromtimestamp(began / 1e9, tz=datetime.UTC)
+    kind = "quick" if record.study.get("quick") else "full"
+    said = [
+        f"A {kind} run of {words.plural(len(report.details), 'case')} on {on.day} {on:%B %Y}",
+        f"{numbers.duration(took_s)} from the first trial to the last",
+        *report.conditions,
+        *(badge.text for badge in report.badges),
+    ]
+    return f"{escaped('; '.join(said))}."
+
+
+if __name__ == "__main__":
+    sys.exit(main())
