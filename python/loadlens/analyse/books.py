@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from loadlens.analyse import counted
+from loadlens.analyse import counted, proxied
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
 from loadlens.analyse.trial import TrialMeasures
@@ -38,7 +39,12 @@ def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...
     if not trials:
         return ()
     usable = [trial for trial in trials if trial.is_usable]
-    return (*_client(trials), *_paths(usable, study), *_counters(cases, study))
+    return (
+        *_client(trials),
+        *proxied.accounting(cases),
+        *_paths(usable, study),
+        *_counters(cases, study),
+    )
 
 
 def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
@@ -85,7 +91,8 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
             paths |= {
                 step.path.partition("?")[0]: None for step in stream.plan.steps if "{{" not in step.path
             }
-    found = [_path_row(path, counted, path in ready) for path in paths]
+    proxies = {str(case["slug"]): proxied.names(case) for case in study.get("cases", ())}
+    found = [_path_row(path, counted, proxies, is_ready_path=path in ready) for path in paths]
     others = sum(
         part.values.size for t in counted for (path, _), part in t.served.paths.items() if path not in paths
     )
@@ -99,19 +106,39 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
 
 def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
     """What counters of the services rose by, against what was sent to them."""
-    seen: dict[tuple[str, str], list[tuple[TrialMeasures, bool]]] = {}
+    seen: dict[tuple[str, str], list[_Counted]] = {}
     for plan, case in zip(study.get("cases", ()), cases, strict=False):
         for service, says in counted.services(plan).items():
-            if _is_reached(service, plan):
-                key = (service, str(says["requests"]))
-                shares_port = says.get("port") in (None, (plan.get("entry") or {}).get("port"))
-                seen.setdefault(key, []).extend((trial, shares_port) for trial in case.usable)
-    found = []
-    for (service, metric), trials in seen.items():
-        rises = [(t, shares, c.rise) for t, shares in trials if (c := counted.read(t, service, metric))]
-        if rises:
-            found.append(_counter_row(service, metric, rises))
-    return found
+            proxy = proxied.before(plan, service)
+            if proxy is None and not _is_reached(service, plan):
+                continue
+            metric = str(says["requests"])
+            shares_port = says.get("port") in (None, (plan.get("entry") or {}).get("port"))
+            for trial in case.usable:
+                if (counter := counted.read(trial, service, metric)) is not None:
+                    known = _Counted(trial, counter.rise, shares_port, proxy)
+                    seen.setdefault((service, metric), []).append(known)
+    return [_counter_row(service, metric, rises) for (service, metric), rises in seen.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a service counted in a trial, and how requests came to it."""
+
+    trial: TrialMeasures
+    rise: float
+    shares_port: bool  # with the scrapes
+    proxy: str | None  # the fault proxy before it
+
+    def sent(self) -> list[Part]:
+        """Who may have sent what it counted."""
+        through = None if self.proxy is None else proxied.handed_on(self.trial, self.proxy)
+        if through is not None:
+            return [through]
+        return [
+            _sent(stream.plan.is_probe, {"requests": stream.engine["requests"]}, stream.engine)
+            for stream in self.trial.streams
+        ]
 
 
 def _is_reached(service: str, plan: Json) -> bool:
@@ -121,24 +148,21 @@ def _is_reached(service: str, plan: Json) -> bool:
     return service == entry or list(over) == [service]
 
 
-def _counter_row(
-    service: str, metric: str, rises: Sequence[tuple[TrialMeasures, bool, float]]
-) -> AccountingRow:
+def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> AccountingRow:
     parts: list[Part] = []
     scrapes = 0
-    for trial, shares_port, _ in rises:
-        for stream in trial.streams:
-            parts.append(_sent(stream.plan.is_probe, {"requests": stream.engine["requests"]}, stream.engine))
-        between = max(0, counted.scrapes(trial, service) - 1)
+    for one in rises:
+        parts += one.sent()
+        between = max(0, counted.scrapes(one.trial, service) - 1)
         scrapes += between
-        if shares_port:  # some servers count their metrics' page, some do not
+        if one.shares_port:  # some servers count their metrics' page, some do not
             parts.append(Part("scrapes", 0, between))
     sent = sum(part.high for part in parts if part.source != "scrapes")
-    observed = round(sum(rise for _, _, rise in rises))
+    observed = round(sum(one.rise for one in rises))
     found = reconcile(observed, tuple(parts))
     own = (
         ""
-        if any(shares for _, shares, _ in rises)
+        if any(one.shares_port for one in rises)
         else f"; {scrapes:,} scrapes came in at a port of their own"
     )
     return AccountingRow(
@@ -153,13 +177,22 @@ def _counter_row(
     )
 
 
-def _path_row(path: str, trials: Sequence[TrialMeasures], is_ready_path: bool) -> AccountingRow:
+def _path_row(
+    path: str,
+    trials: Sequence[TrialMeasures],
+    proxies: Mapping[str, tuple[str, ...]],  # of each case
+    *,
+    is_ready_path: bool,
+) -> AccountingRow:
     parts: list[Part] = []
     for trial in trials:
         for stream in trial.streams:
             for step, result in zip(stream.plan.steps, stream.engine.get("steps", ()), strict=False):
                 if step.path.partition("?")[0] == path:
                     parts.append(_sent(stream.plan.is_probe, result, stream.engine))
+        for proxy in proxies.get(str(trial.source.case["slug"]), ()):
+            if (held := proxied.held_back(trial, proxy)) is not None:
+                parts.append(Part(f"held back by {proxy}", -held, 0))
         if is_ready_path:
             count = _readiness(trial)
             parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
@@ -221,6 +254,8 @@ def _explained(parts: Sequence[Part], unexplained: int, faulty: int) -> str:
         if high
     ]
     text = " + ".join(words) or "nothing was sent there"
+    kept = [f"{source}: up to {-low:,}" for source, (low, high) in sums.items() if low < 0 <= high]
+    text = "; ".join([text, *kept])
     if faulty:
         text += f"; {faulty} lines could not be read"
     if unexplained:

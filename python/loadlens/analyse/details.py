@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.analyse import insides, logs, queries, tables
+from loadlens.analyse import insides, logs, proxied, queries, tables
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes
 from loadlens.analyse.metrics import inside
@@ -61,6 +61,7 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
         reasons=tables.failures(case),
         inside=insides.table(case),
         backends=insides.backends(case),
+        proxies=proxied.table(case),
     )
 
 

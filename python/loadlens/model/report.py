@@ -172,6 +172,7 @@ class CaseDetail:
     inside: Table | None = None  # what runtimes, servers and the kernel told
     backends: Table | None = None  # who got the requests behind a balancer
     queries: Table | None = None  # PromQL that the study asks
+    proxies: Table | None = None  # what fault proxies did, by their own books
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 METRICS_PORT: Final = "metrics"  # of a fault proxy: where its books are read
+PROXY_PREFIX: Final = "loadlens_proxy_"  # of the names in them
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:
         ("Groups of steps", detail.groups),
         ("Parts of a request", detail.phases),
         ("Who got the requests", detail.backends),
+        ("What the fault proxy did", detail.proxies),
         ("PromQL", detail.queries),
     )
     return [(title, table) for title, table in named if table is not None]

@@ -45,6 +45,7 @@ def report_lines(report: Report) -> Iterator[str]:
     yield from _checks(report)
     yield from _phases(report)
     yield from _reasons(report)
+    yield from _proxies(report)
     if report.limits:
         yield ""
         yield from _labelled("limits", [words.plain(limit) for limit in report.limits[:3]], indent="")
@@ -134,6 +135,34 @@ def _reasons(report: Report) -> Iterator[str]:
         yield ""
         said = [f"{outcome}: {why}" + (f"; try {advice}" if advice else "") for outcome, why, advice in found]
         yield from _labelled("failed", [words.plain(text) for text in said[:3]], indent="")
+
+
+def _proxies(report: Report) -> Iterator[str]:
+    """What came to the fault proxies of each case, and what became of it."""
+    shown = [detail for detail in report.details if detail.proxies is not None]
+    if not shown:
+        return
+    yield ""
+    lines = [
+        f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {' · '.join(_done(detail))}"
+        for detail in shown[:MOST_ROWS]
+    ]
+    if len(shown) > MOST_ROWS:
+        lines.append(f"{words.plural(len(shown) - MOST_ROWS, 'more case')} in the report")
+    yield from (line.replace(NO_BREAK, " ") for line in _labelled("proxy", lines, indent=""))
+
+
+def _done(detail: CaseDetail) -> list[str]:
+    """`gate: 15,000 requests`, `40 % answered by the service`: the rows that are shares of its requests."""
+    said: list[str] = []
+    last = ""
+    for proxy, what, count, share in detail.proxies.rows if detail.proxies is not None else ():
+        if proxy != last and isinstance(count, Estimate):
+            said.append(f"{words.plain(str(proxy))}: {numbers.show(count).short}".replace(" ", NO_BREAK))
+        elif isinstance(share, Estimate):
+            said.append(f"{numbers.with_unit(share.point, 'share')}{NO_BREAK}{what}")
+        last = str(proxy)
+    return said
 
 
 def finding_lines(finding: Finding, number: int) -> list[str]:
