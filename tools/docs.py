@@ -3,6 +3,7 @@
 docs/reference/study.md, study.schema.json   from the keys of the study file
 docs/reference/findings.md                   from the docstrings of the rules
 docs/reference/cli.md                        from the help texts
+docs/reference/monitors/NAME.md              its table from the monitor's METRICS; the rest is written by hand
 docs/glossary.md                             from the words that reports use
 """
 
@@ -10,9 +11,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loadlens.monitors.reading import Metric
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
@@ -66,9 +72,29 @@ def glossary_page() -> str:
     return NOTE.format(source="python/loadlens/looks/words.py") + "# Glossary\n\n" + rows
 
 
+def monitor_page(name: str) -> str:
+    """A monitor's page with the table of what it reads as its module has it."""
+    module = importlib.import_module(f"loadlens.monitors.{name}")
+    text = (DOCS / "reference" / "monitors" / f"{name}.md").read_text(encoding="utf-8")
+    marked = re.compile(r"(<!-- metrics: [^\n]* -->\n).*?(<!-- end of metrics -->\n)", re.DOTALL)
+    if len(marked.findall(text)) != 1:
+        raise SystemExit(f"docs/reference/monitors/{name}.md has no place for its table, or several")
+    table = _metrics_table(module.METRICS)
+    return marked.sub(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
+
+
+def _metrics_table(metrics: tuple[Metric, ...]) -> str:
+    """One row a metric; a column for where it is read if that differs."""
+    has_source = any(metric.source for metric in metrics)
+    rows = [("metric", "unit", "kind", "what", "read from"), ("---",) * 5]
+    rows += [(f"`{m.name}`", m.unit, m.kind, m.what.replace("|", "\\|"), f"`{m.source}`") for m in metrics]
+    return "".join(f"| {' | '.join(row if has_source else row[:4])} |\n" for row in rows)
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with what it should hold."""
     from loadlens.define import reference
+    from loadlens.monitors import MONITORS
 
     return {
         DOCS / "reference" / "study.md": reference.page(),
@@ -77,7 +103,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "findings.md": findings_page(),
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "glossary.md": glossary_page(),
-    }
+    } | {DOCS / "reference" / "monitors" / f"{name}.md": monitor_page(name) for name in MONITORS}
 
 
 def stale() -> list[str]:

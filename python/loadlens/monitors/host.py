@@ -5,11 +5,53 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from loadlens.monitors.reading import NO_LABELS, Row, labels
+from loadlens.monitors.reading import NO_LABELS, Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
+METRICS: Final = (
+    Metric(
+        "cpu_user_s", "s", "counter", "CPU time of programs by `cpu` (`all`, `0` …), nice included", "stat"
+    ),
+    Metric("cpu_system_s", "s", "counter", "CPU time of the kernel for them, by `cpu`", "stat"),
+    Metric("cpu_idle_s", "s", "counter", "time without anything to do, by `cpu`", "stat"),
+    Metric("cpu_iowait_s", "s", "counter", "idle while a request to storage was under way, by `cpu`", "stat"),
+    Metric("cpu_softirq_s", "s", "counter", "soft interrupts, of the network above all, by `cpu`", "stat"),
+    Metric("cpu_steal_s", "s", "counter", "what the hypervisor gave to others, by `cpu`", "stat"),
+    Metric("load1", "", "gauge", "load average over a minute", "loadavg"),
+    Metric("memory_available_bytes", "bytes", "gauge", "what can be had without swapping", "meminfo"),
+    Metric("pressure_cpu_some_s", "s", "counter", "time in which some task waited for a CPU", "pressure/cpu"),
+    Metric("pressure_io_some_s", "s", "counter", "time in which some task waited for storage", "pressure/io"),
+    Metric("pressure_io_full_s", "s", "counter", "time in which all of them did", "pressure/io"),
+    Metric(
+        "pressure_memory_some_s",
+        "s",
+        "counter",
+        "time in which some task waited for memory",
+        "pressure/memory",
+    ),
+    Metric("tcp_listen_overflows", "", "counter", "connections that met a full accept queue", "net/netstat"),
+    Metric("tcp_listen_drops", "", "counter", "all that were dropped at a listener", "net/netstat"),
+    Metric("tcp_retransmits", "", "counter", "segments sent again", "net/snmp"),
+    Metric("tcp_established", "", "gauge", "connections that stand", "net/snmp"),
+    Metric("tcp_time_wait", "", "gauge", "connections in TIME_WAIT", "net/sockstat"),
+    Metric(
+        "disk_read_bytes",
+        "bytes",
+        "counter",
+        "read, by whole `device`; no partitions, no loop devices",
+        "diskstats",
+    ),
+    Metric("disk_write_bytes", "bytes", "counter", "written, by `device`", "diskstats"),
+    Metric(
+        "disk_busy_s", "s", "counter", "time with at least one request under way, by `device`", "diskstats"
+    ),
+    Metric(
+        "net_received_bytes", "bytes", "counter", "received, by `interface`, loopback included", "net/dev"
+    ),
+    Metric("net_sent_bytes", "bytes", "counter", "sent, by `interface`", "net/dev"),
+)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _SECTOR_BYTES = 512  # in /proc/diskstats, whatever the device's own sector size
 _CPU_FIELDS = {  # column of /proc/stat

@@ -11,11 +11,62 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
-from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
+METRICS: Final = (
+    Metric(
+        "cpu_user_s",
+        "s",
+        "counter",
+        "CPU time outside the kernel, ended threads included; the kernel counts in steps of 10 ms",
+        "stat",
+    ),
+    Metric("cpu_system_s", "s", "counter", "CPU time in the kernel, likewise", "stat"),
+    Metric("rss_bytes", "bytes", "gauge", "resident memory, shared pages counted in full", "stat"),
+    Metric("threads", "", "gauge", "threads", "stat"),
+    Metric("descriptors", "", "gauge", "open descriptors", "fd"),
+    Metric(
+        "voluntary_switches", "", "counter", "times that a thread gave up the CPU to wait", "task/*/status"
+    ),
+    Metric("involuntary_switches", "", "counter", "times that one was put off it", "task/*/status"),
+    Metric(
+        "run_s",
+        "s",
+        "counter",
+        "CPU time summed over threads, to the nanosecond; of threads that ended, what was seen of them at "
+        "the last tick",
+        "task/*/schedstat",
+    ),
+    Metric(
+        "runq_wait_s",
+        "s",
+        "counter",
+        "time that threads were ready to run and waited for a CPU",
+        "task/*/schedstat",
+    ),
+    Metric("read_bytes", "bytes", "counter", "what came from storage, not what a cache answered", "io"),
+    Metric("write_bytes", "bytes", "counter", "what went to storage", "io"),
+    Metric("minor_faults", "", "counter", "page faults answered from memory", "stat"),
+    Metric("major_faults", "", "counter", "page faults that needed storage", "stat"),
+    Metric(
+        "pss_bytes",
+        "bytes",
+        "gauge",
+        "resident memory, shared pages divided by those who share them; each fifth tick and at the end",
+        "smaps_rollup",
+    ),
+    Metric(
+        "thread_run_s",
+        "s",
+        "counter",
+        "CPU time of one thread, with the further labels `tid` and `thread`",
+        "task/*/schedstat",
+    ),
+    Metric("thread_runq_wait_s", "s", "counter", "its waiting for a CPU, likewise", "task/*/schedstat"),
+)
 PSS_EVERY = 5  # ticks: the kernel walks all pages of the process for it
 _LOOK_AGAIN_EVERY = 10  # ticks: pids that belonged to nobody are looked at again
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -27,8 +27,11 @@ class Metric(NamedTuple):
 
     name: str
     unit: str
-    kind: Literal["counter", "gauge"]  # counters only grow: take differences
+    kind: Literal[
+        "counter", "gauge", "event"
+    ]  # counters only grow: take differences; an event has a row each
     what: str
+    source: str = ""  # where it is read, if that is not the same for all of the monitor
 
 
 class Monitor(Protocol):

@@ -12,12 +12,23 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
+METRICS: Final = (  # of its own; beside them stands whatever a service exports
+    Metric("scrape_seconds", "s", "gauge", "how long the service took to answer; null: it did not"),
+    Metric("scrapes", "", "counter", "scrapes sent so far, failed ones included: they are requests too"),
+    Metric(
+        "missed",
+        "",
+        "event",
+        "null: a scrape without metrics, or one that could not be sent because the last one still ran; "
+        "`why` says which",
+    ),
+)
 _WITHIN_S = 5.0
 _LARGEST_BYTES = 16 << 20
 _ACCEPT = "text/plain;version=0.0.4"

@@ -5,11 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from loadlens.monitors.reading import Row, labels
+from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 from loadlens.monitors.tail import Tail
+
+METRICS: Final = (
+    Metric(
+        "response_time",
+        "s",
+        "event",
+        "one row a request, by `path` and `status`; its time is the tick at which the line was read, not "
+        "when the request came",
+    ),
+    Metric(
+        "faulty_lines",
+        "",
+        "counter",
+        "lines so far that are not JSON or lack a key; no row while there are none",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 
-from loadlens.monitors.reading import Monitor, Row
+from loadlens.monitors.reading import Metric, Monitor, Row
 
 
 def read(monitor: Monitor, *, last: bool = False) -> list[Row]:
@@ -18,6 +19,11 @@ def values(rows: list[Row], metric: str, **wanted: str) -> list[float | int | No
     return [
         row.value for row in rows if row.metric == metric and wanted.items() <= json.loads(row.labels).items()
     ]
+
+
+def unlisted(rows: list[Row], metrics: Iterable[Metric]) -> set[tuple[str, str]]:
+    """Metrics with their units that rows have and the monitor's table does not."""
+    return {(row.metric, row.unit) for row in rows} - {(metric.name, metric.unit) for metric in metrics}
 
 
 def value(rows: list[Row], metric: str, **wanted: str) -> float:

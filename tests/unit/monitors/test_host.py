@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadlens.monitors.host import HostMonitor
-from tests.unit.monitors.reading import read, value, values
+from loadlens.monitors.host import METRICS, HostMonitor
+from tests.unit.monitors.reading import read, unlisted, value, values
 
 FILES = {
     # ticks of 10 ms: user nice system idle iowait irq softirq steal guest guest_nice
@@ -73,6 +73,13 @@ def test_each_figure_is_read_from_its_column(
     written: HostMonitor, metric: str, labels: dict[str, str], expected: float
 ) -> None:
     assert value(read(written), metric, **labels) == pytest.approx(expected)
+
+
+def test_every_metric_of_the_table_has_a_row_and_no_other_one_has(written: HostMonitor) -> None:
+    rows = read(written)
+
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
+    assert unlisted(rows, METRICS) == set()
 
 
 def test_partitions_and_loop_devices_are_left_out(written: HostMonitor) -> None:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from loadlens.monitors.proc import ProcMonitor
-from tests.unit.monitors.reading import read, value, values
+from loadlens.monitors.proc import METRICS, ProcMonitor
+from tests.unit.monitors.reading import read, unlisted, value, values
 
 FORKS_ON_SIGNAL = """
 import os, signal, sys, time
@@ -74,6 +74,13 @@ def forking(request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[s
     for child in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
         child.kill()
     process.communicate()
+
+
+def test_every_metric_of_the_table_has_a_row_and_no_other_one_has() -> None:
+    rows = read(this_process(), last=True)
+
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
+    assert unlisted(rows, METRICS) == set()
 
 
 def test_cpu_time_lies_between_what_the_process_reads_of_itself_before_and_after() -> None:

@@ -48,5 +48,6 @@ def test_the_page_says_of_each_metric_what_it_is(name: str) -> None:
     module = importlib.import_module(f"loadlens.monitors.{name}")
     page = (ROOT / "docs/reference/monitors" / f"{name}.md").read_text()
 
-    for metric in getattr(module, "METRICS", ()):
+    assert module.METRICS
+    for metric in module.METRICS:
         assert f"| `{metric.name}` | {metric.unit} | {metric.kind} | {metric.what} |" in page

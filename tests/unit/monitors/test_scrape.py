@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from loadlens.monitors.reading import Row
-from loadlens.monitors.scrape import ScrapeMonitor
-from tests.unit.monitors.reading import read, value, values
+from loadlens.monitors.scrape import METRICS, ScrapeMonitor
+from tests.unit.monitors.reading import read, unlisted, value, values
 
 EXPORTED = """\
 # HELP requests_total Requests.
@@ -116,6 +116,8 @@ def test_an_answer_without_metrics_is_a_missed_scrape(base: str, path: str, why:
     assert why in missed.labels
     assert values(rows, "scrape_seconds") == [None]
     assert value(rows, "scrapes") == 1  # it was sent, so it is counted
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
+    assert unlisted(rows, METRICS) == set()
 
 
 def test_nobody_there_is_a_missed_scrape() -> None:

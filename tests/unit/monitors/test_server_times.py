@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.monitors.server_times import ServerTimesMonitor
-from tests.unit.monitors.reading import read, value, values
+from loadlens.monitors.server_times import METRICS, ServerTimesMonitor
+from tests.unit.monitors.reading import read, unlisted, value, values
 
 
 @pytest.fixture
@@ -75,6 +75,8 @@ def test_lines_that_cannot_be_read_are_counted_and_the_others_stay(
 
     assert values(rows, "response_time") == [0.5]
     assert value(rows, "faulty_lines", service="api") == 5
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
+    assert unlisted(rows, METRICS) == set()
 
 
 def test_a_line_without_end_is_given_up_and_does_not_fill_the_memory(
