@@ -17,7 +17,7 @@ from typing import Any
 
 from benches.generators.base import Scene
 from benches.generators.loadlens import DRIVE, SECOND_NS, plan
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, origin, run
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, kept_awake, origin, run
 from benches.results import Limit, Results
 from benches.works import Work
 
@@ -121,11 +121,16 @@ def open_loop(server: Origin, program: Path, folder: Path) -> dict[str, float]:
 
 
 def gaps_cv(arrivals: str, server: Origin, program: Path, folder: Path) -> float:
-    """Coefficient of variation of the gaps between requests as they came in: 0 is a clock, 1 Poisson."""
+    """Coefficient of variation of the gaps between requests as they came in: 0 is a clock, 1 Poisson.
+
+    The server's core is kept awake: an idle one needs up to a millisecond to see a request, and its
+    stamps would be those of its waking.
+    """
     scene = Scene(server.port, GAPS_SECONDS, folder, program)
     told = plan(Work("gaps", 100, rate=GAPS_RATE), scene)
     told["streams"][0]["workload"]["arrivals"] = arrivals
-    _drive(told, scene, server)
+    with kept_awake(SERVER_CPU):
+        _drive(told, scene, server)
     gaps = received_gaps_ns(server.log())
     return statistics.pstdev(gaps) / statistics.fmean(gaps)
 
