@@ -11,7 +11,6 @@ import json
 import os
 import select
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -256,27 +255,6 @@ class Host:
         share = (stolen - self._stolen_s) / max(1e-9, at - self._at) / (os.cpu_count() or 1)
         self._at, self._stolen_s = at, stolen
         return f"the host gave {share:.0%} to others" if share > self.MOST else None
-
-
-@contextlib.contextmanager
-def kept_awake(cpu: int) -> Iterator[None]:
-    """Keep a core from going to sleep: a loop on it that gives way to everything else."""
-    spinner = subprocess.Popen([sys.executable, "-S", "-c", _SPIN, str(cpu)], stdin=subprocess.PIPE)
-    try:
-        yield
-    finally:
-        spinner.kill()
-        spinner.communicate()
-
-
-_SPIN = """
-import os, sys, threading
-os.sched_setaffinity(0, {int(sys.argv[1])})
-os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
-while True:
-    pass
-"""
 
 
 def waited_s() -> float:

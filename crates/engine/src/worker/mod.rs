@@ -48,8 +48,9 @@ const STALL: u64 = 30 * MILLISECOND;
 const BATCH_EVENTS: u32 = 16;
 /// And after this time.
 const BATCH_NS: u64 = 50 * MICROSECOND;
-/// Polling begins so long before a due time, where a thread has a core of its own.
-const SPIN: u64 = 60 * MICROSECOND;
+/// Polling begins so long before a due time, where a thread has a core of its own: a sleeping core is late by that
+/// much in one of a thousand wakings, on a virtual machine.
+const SPIN: u64 = 250 * MICROSECOND;
 /// How often counts are made visible.
 const PUBLISH_EVERY: u64 = 10 * MILLISECOND;
 /// How often rows of the logs go to the collector even when few: what a kill may cost.

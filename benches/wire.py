@@ -1,0 +1,62 @@
+"""When requests came over the wire: the kernel's own stamps, whoever was awake to read them."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+_ETH_P_IP = 0x0800
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("@ll")
+_ETHERNET = 14  # bytes, which loopback has too
+_ROOM = 1 << 25  # bytes of the socket's buffer
+
+
+@contextlib.contextmanager
+def arrivals_ns(port: int) -> Iterator[list[int]]:
+    """Collect, while the block runs, when each packet with bytes for `port` passed the loopback device.
+
+    Needs the right to see packets (root); PermissionError without it. On loopback a packet passes on the
+    sender's core, so the stamp holds neither the server's waking nor its queue. A request is one packet where
+    it is sent at once and is smaller than the device's largest packet, as the requests of these benches are.
+    """
+    seen: list[int] = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_IP)) as tap:
+        tap.bind(("lo", _ETH_P_IP))
+        tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
+        tap.settimeout(0.1)
+        ended = threading.Event()
+        reader = threading.Thread(target=_read, args=(tap, port, seen, ended))
+        reader.start()
+        try:
+            yield seen
+        finally:
+            ended.set()
+            reader.join()
+
+
+def _read(tap: socket.socket, port: int, seen: list[int], ended: threading.Event) -> None:
+    while True:
+        try:
+            packet, notes, _, (_, _, kind, _, _) = tap.recvmsg(128, 64)
+        except TimeoutError:
+            if ended.is_set():
+                return
+            continue
+        if kind != socket.PACKET_OUTGOING and _bytes_for(port, packet):
+            seconds, nanoseconds = _TIMESPEC.unpack(notes[0][2][: _TIMESPEC.size])
+            seen.append(seconds * 1_000_000_000 + nanoseconds)
+
+
+def _bytes_for(port: int, packet: bytes) -> int:
+    """How many bytes of TCP's payload a packet of IPv4 carries to `port`."""
+    ip = packet[_ETHERNET:]
+    header = 4 * (ip[0] & 15)
+    tcp = ip[header:]
+    if ip[9] != socket.IPPROTO_TCP or int.from_bytes(tcp[2:4]) != port:
+        return 0
+    return int.from_bytes(ip[2:4]) - header - 4 * (tcp[12] >> 4)
