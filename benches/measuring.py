@@ -169,8 +169,10 @@ class Ended:
         return f"ended with {self.status}: {self.stderr.strip()[-300:]}" if self.status else None
 
 
-def run(command: list[str], cpu: int | None, limit_s: float) -> Ended:
-    """Run a command, on one core if given, and end it when it is late."""
+def run(
+    command: list[str], cpu: int | None, limit_s: float, environment: Mapping[str, str] | None = None
+) -> Ended:
+    """Run a command, on one core if given, and end it when it is late; our environment if none is given."""
     # Files and not pipes: a pipe that nobody reads would hold the generator up.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
@@ -179,6 +181,7 @@ def run(command: list[str], cpu: int | None, limit_s: float) -> Ended:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
+            env=environment,
             preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),  # with its children
         )
         ends = os.pidfd_open(process.pid)
