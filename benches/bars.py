@@ -151,14 +151,18 @@ def _accuracy(results: Results) -> Iterator[Verdict]:
 
 
 def _error(case: truth.Case, claim: Claim, log: Claim, field: str) -> float:
-    """How far a claim is from the truth, as a share of it; on a jump the nearer side is the truth."""
+    """How far a claim is from the truth, as a share of it; on a jump all that the jump passes is true."""
     analytic: float | None = getattr(case.truth, field)
-    if case.work.name.startswith("freeze"):
-        true = [analytic]
-    else:
-        true = [log.p50_s, log.p999_s] if analytic is None else [getattr(log, field)]
     claimed: float = getattr(claim, field)
-    return min(abs(claimed / one - 1) for one in true if one)
+    if case.work.name.startswith("freeze"):
+        low = high = analytic
+    elif analytic is None:
+        low, high = log.p50_s, log.p999_s
+    else:
+        low = high = getattr(log, field)
+    assert low is not None
+    assert high is not None
+    return max(0.0, 1 - claimed / low, claimed / high - 1)
 
 
 def _shown(ratio: Middle) -> str:
