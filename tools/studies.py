@@ -65,6 +65,7 @@ def main() -> int:
         runs = asked.keep or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-studies-"))
         )
+        runs.mkdir(parents=True, exist_ok=True)
         for name in asked.names or found:
             verdicts.append(verdict_of(name, runs, until))
             print(verdicts[-1].line, flush=True)

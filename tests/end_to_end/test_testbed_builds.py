@@ -157,6 +157,102 @@ def test_a_project_whose_registry_cannot_be_reached_is_refused_in_the_words_of_m
     assert [path.suffix for path in (tmp_path / "cache" / "mix").iterdir()] == [".lock"]
 
 
+POM = """
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>app</groupId>
+  <artifactId>app</artifactId>
+  <version>1</version>
+  <properties>
+    <maven.compiler.release>17</maven.compiler.release>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <build><finalName>app</finalName></build>
+</project>
+"""
+JAVA = """
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+
+public class App {
+    public static void main(String[] words) throws Exception {
+        InetSocketAddress place = new InetSocketAddress("127.0.0.1", Integer.parseInt(words[0]));
+        HttpServer server = HttpServer.create(place, 0);
+        server.createContext("/", exchange -> {
+            byte[] word = "GREETING".getBytes();
+            exchange.sendResponseHeaders(200, word.length);
+            exchange.getResponseBody().write(word);
+            exchange.close();
+        });
+        server.start();
+    }
+}
+"""
+needs_maven = pytest.mark.skipif(
+    shutil.which("mvn") is None or shutil.which("javac") is None, reason="no Maven or no JDK here"
+)
+
+
+def in_java(home: Path, text: str) -> Service:
+    sources = home / "src" / "main" / "java"
+    sources.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(POM)
+    (sources / "App.java").write_text(text)
+    return Service(
+        "api",
+        start="java -cp target/app.jar App $port",
+        dir=str(home),
+        build=Build("maven", "pom.xml"),
+        ready=Ready("/", within_s=60.0),
+    )
+
+
+@needs_maven
+@pytest.mark.slow
+def test_a_java_service_is_packaged_once_in_a_copy_and_says_how_far_it_is(tmp_path: Path) -> None:
+    home = tmp_path / "service"
+    made = in_java(home, JAVA.replace("GREETING", "hello"))
+    lines: list[str] = []
+
+    prepare([made], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+    told = len(lines)
+    answer = said(tmp_path, made)
+    prepare([made], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+
+    assert answer == "hello"
+    assert any("maven-jar-plugin" in line or "jar:" in line for line in lines)  # Maven's own words
+    assert len(lines) == told  # the second build is the first
+    assert not (home / "target").exists()
+
+
+@needs_maven
+@pytest.mark.slow
+def test_a_java_service_that_does_not_compile_is_refused_in_the_compilers_words(tmp_path: Path) -> None:
+    made = in_java(tmp_path / "service", JAVA.replace('"GREETING"', "greeting"))
+
+    with pytest.raises(TestbedError, match="build of api failed") as raised:
+        prepare([made], cache=tmp_path / "cache", folder=tmp_path)
+
+    assert "App.java:[10," in raised.value.message
+    assert "variable greeting" in raised.value.message
+    assert "pom.xml" in (raised.value.hint or "")
+    assert list((tmp_path / "cache" / "maven").glob("*.json")) == []
+
+
+def test_a_java_service_names_every_program_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = in_java(tmp_path / "service", JAVA)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(
+        TestbedError, match=r"lacks mvn \(for api\), java \(for api\), javac \(for api\)"
+    ) as raised:
+        prepare([made], cache=tmp_path / "cache", folder=tmp_path)
+
+    assert raised.value.hint == "apt-get install maven default-jre-headless default-jdk-headless"
+
+
 @pytest.mark.parametrize(
     ("project", "fetches"),
     [

@@ -233,11 +233,6 @@ def test_what_cannot_be_run_yet_is_refused_by_name(tmp_path: Path, key: str, sup
             "services.web.use",
         ),
         (
-            with_service("runtime: jvm"),
-            "jvm is not supported yet; supported: node, beam",
-            "services.web.runtime",
-        ),
-        (
             with_service("use: compose"),
             "compose is not supported yet; supported: process, postgres, nginx, fault-proxy",
             "services.web.use",

@@ -8,7 +8,7 @@ from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.charts import MOST_SERIES, MS
 from loadlens.analyse.details import LEVELS
 from loadlens.analyse.metrics import as_ab, figure_of
-from loadlens.analyse.published import RESERVED, TO_SECONDS
+from loadlens.analyse.published import RESERVED, TO_BASE
 from loadlens.analyse.source import Json
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, NotMeasured
@@ -16,7 +16,7 @@ from loadlens.model.report import Chart, Column, Table
 
 FEWEST_CASES = 2
 AB = "ab_failed.share"
-_TO_BASE = {**TO_SECONDS, "%": 0.01}
+_TO_BASE = {**{unit: factor for unit, (_, factor) in TO_BASE.items()}, "%": 0.01}
 Row = dict[str, object]
 
 

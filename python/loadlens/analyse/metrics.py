@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loadlens.analyse import counted, failures, sizes
+from loadlens.analyse import counted, failures, sizes, whole
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.trial import StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
@@ -50,6 +50,8 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         return _inside(case, metric, plan.path, statistic)
     if kind in ("first_byte", "last_byte", "connect", "tls"):
         return _of_phase(case, metric, kind, statistic, index)
+    if metric in whole.UNITS and (index is None or len(load.plan.steps) == 1):
+        return whole.figure_of(case, metric)
     return NotMeasured(metric, "not a metric that is estimated")
 
 
@@ -57,6 +59,8 @@ def unit_of(metric: str) -> str:
     """The base unit of a metric."""
     if metric == "throughput":
         return "1/s"
+    if metric in whole.UNITS:
+        return whole.UNITS[metric]
     return "share" if metric.endswith(".share") else "bytes" if metric.startswith("body_bytes.") else "s"
 
 

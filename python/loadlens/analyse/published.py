@@ -22,6 +22,12 @@ FEWEST_TO_CONTRADICT = 3  # trials: fewer say nothing about the variation betwee
 ZERO = "one of the two is 0"
 AGREES_WITHIN = 0.30  # of a ratio; another machine, another version of everything
 TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
+TO_BYTES = {"bytes": 1.0, "KiB": 1024.0, "MiB": 1024.0**2}
+TO_BASE = {  # unit -> base unit, and how many of it
+    **{unit: ("s", factor) for unit, factor in TO_SECONDS.items()},
+    **{unit: ("bytes", factor) for unit, factor in TO_BYTES.items()},
+    **{f"{unit}/s": ("bytes/s", factor) for unit, factor in TO_BYTES.items()},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,8 @@ def section(cases: Sequence[CaseMeasures], study: Json, cores: int) -> Published
 def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures], cores: int) -> Pair:
     case = _case_of(row, cases)
     unit = row.get("unit", "")
-    value = float(row["value"]) * TO_SECONDS.get(unit, 1.0)
-    in_base = "s" if unit in TO_SECONDS else unit
+    in_base, factor = TO_BASE.get(unit, (unit, 1.0))
+    value = float(row["value"]) * factor
     if case is None:
         measured: Figure = NotMeasured(row["metric"], "not among the cases of this run")
     else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loadlens.analyse import told_jvm
 from loadlens.analyse.resources import Series
 from loadlens.stats import within
 from loadlens.stats.interval import Floats, Insufficient, Interval
@@ -114,6 +115,7 @@ def read(readings: pl.DataFrame, begin: float, end: float) -> Told:
 _OF_A_PART: Mapping[str, tuple[str, ...]] = {  # labels that tell one part of a source from another
     "node": ("service", "replica", "pid", "thread"),
     "beam": ("service", "replica", "pid"),
+    told_jvm.SOURCE: ("service", "replica"),
     "tcp": ("service", "replica", "port"),
     "cgroup": ("service", "replica"),
     "postgres": ("service",),
@@ -127,9 +129,12 @@ def _parts(kept: pl.DataFrame, begin: float, end: float) -> tuple[dict[str, list
 
     found: dict[str, dict[tuple[str, ...], _Part]] = {}
     cost: float | None = None
-    known = kept.filter(pl.col("value").is_not_null() & (pl.col("source") != "scrape")).sort("time_ns")
+    is_told = (pl.col("source") != "scrape") | pl.col("metric").is_in(list(told_jvm.NAMES))
+    known = kept.filter(pl.col("value").is_not_null() & is_told).sort("time_ns")
     for key, rows in known.group_by(["source", "metric", "labels"], maintain_order=True):
         source, metric, labels = str(key[0]), str(key[1]), json.loads(str(key[2]) or "{}")
+        if source == "scrape":
+            source, metric = told_jvm.SOURCE, told_jvm.NAMES[metric]
         series = Series(
             rows["time_ns"].to_numpy().astype(np.float64) / 1e9, rows["value"].to_numpy().astype(np.float64)
         )
@@ -430,9 +435,42 @@ def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | Non
     return Series(moments.seconds, total)
 
 
+def _jvm(part: _Part, begin: float, end: float) -> Iterator[Line]:
+    span = _Span(begin, end)
+    jvm = told_jvm.Jvm({metric: list(part.each(metric)) for metric in part.series})
+    yield from span.level(part, "heap in use", "bytes", jvm.heap(), "heap in use, MiB", MIB)
+    for pool, used in jvm.heap_pools():
+        yield from span.level(part, f"heap, {pool}", "bytes", used)
+    yield from span.level(part, "memory outside the heap", "bytes", jvm.outside_the_heap())
+    paused_s, pauses = jvm.total("gc_pause_s"), jvm.total("gc_pauses")
+    panel = "stopped by the collector, %"
+    yield from span.rate(part, "stopped by the collector", "share", paused_s, panel, 1 / PERCENT)
+    yield from span.rate(part, "collections", "1/s", pauses)
+    yield from span.ratio(part, "a collection, mean", "s", paused_s, pauses)
+    yield from span.rate(part, "allocated", "bytes/s", jvm.total("allocated_bytes"))
+    yield from span.rate(part, "compiling", "threads", jvm.compiling_s(), "compiling, threads")
+    yield from span.level(part, "threads", "", jvm.total("threads"), "threads")
+    for state, count in jvm.threads_by_state():
+        yield from span.level(part, f"threads, {state}", "", count)
+    busy = jvm.total("request_threads_busy")
+    yield from span.level(part, "request threads busy", "", busy, "request threads busy")
+    yield from span.level(part, "request threads at most", "", jvm.total("request_threads_bound"))
+    held, wait = jvm.total("pool_active"), jvm.total("pool_pending")
+    yield from span.level(part, "database connections in use", "", held, "database connections in use")
+    yield from span.level(part, "database connections at most", "", jvm.total("pool_bound"))
+    title = "threads that wait for a database connection"
+    yield from span.level(part, title, "", wait, title)
+    got, waited_s = jvm.total("pool_acquired"), jvm.total("pool_acquire_s")
+    yield from span.ratio(part, "wait for a database connection, mean", "s", waited_s, got)
+    late = jvm.total("pool_timeouts")
+    if late is not None and np.ptp(late.values) > 0:
+        yield from span.rate(part, "gave up waiting for a database connection", "1/s", late)
+
+
 _MAKERS: Mapping[str, Callable[[_Part, float, float], Iterator[Line]]] = {
     "node": _node,
     "beam": _beam,
+    told_jvm.SOURCE: _jvm,
     "cgroup": _cgroup,
     "postgres": _postgres,
     "tcp": _tcp,

@@ -200,8 +200,9 @@ _SERVICE_KEYS: Final = {
     "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
     "scrape": Key(SCRAPE, "its metrics endpoint"),
     "runtime": Key(
-        choices("node", "beam", later=("jvm",)),
-        "what runs it: its processes are then sampled from inside once a second, without a change to them",
+        choices("node", "beam"),
+        "what runs it: its processes are then sampled from inside once a second, without a change to them; a "
+        "JVM tells of itself by its metrics: `scrape`",
     ),
     "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
     "settings": Key(

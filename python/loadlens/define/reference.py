@@ -98,6 +98,8 @@ of the first two also with {", ".join(f"`.{name}`" for name in EXTREMES)}.
 is what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers
 with an unexpected status, `ab_failed.share` what ApacheBench calls failed: requests without a whole answer,
 and answers whose body is not as long as that of the first one, whatever their status.
+`load.elapsed`, `load.answers`, `load.time_per_answer`, `load.received_bytes` and `load.received_rate` are of
+the whole load, heads of answers included, as the likes of ab print them; not of one with a warm-up.
 """
 
 

@@ -68,8 +68,10 @@ def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
     """The objective with its bounds in the unit of its metric: seconds, per second, or a fraction."""
     if objective.metric == "throughput":
         read = units.rate_per_s
-    elif objective.metric.startswith("body_bytes."):
+    elif objective.metric.startswith(("body_bytes.", "load.received_")):
         read = units.size_bytes
+    elif objective.metric == "load.answers":
+        read = units.count
     elif objective.metric.endswith(".share"):
         read = units.share
     else:

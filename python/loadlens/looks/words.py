@@ -103,6 +103,11 @@ METRICS: Mapping[str, str] = {
     "ab_failed.share": "share failed as ab counts",
     "body_bytes.mean": "mean size of the body",
     "body_bytes.max": "largest body",
+    "load.elapsed": "time of the whole load",
+    "load.answers": "answers in all",
+    "load.time_per_answer": "time of the load by its answers",
+    "load.received_bytes": "bytes received",
+    "load.received_rate": "bytes received a second",
 }
 
 

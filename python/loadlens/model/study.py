@@ -25,6 +25,11 @@ METRICS: Final = (
     "ab_failed.share",  # of the ended requests, those that ApacheBench would call failed
     "body_bytes.mean",  # of the answers, decoded
     "body_bytes.max",
+    "load.elapsed",  # of the load, from its first request to its last answer
+    "load.answers",  # that came in it
+    "load.time_per_answer",  # the one by the other: the load's length for each answer
+    "load.received_bytes",  # in it, heads and framing included
+    "load.received_rate",
 )
 # What a report can put side by side: a metric, or the quantiles of one of these times.
 COMPARED: Final = (*TIMES[:2], *METRICS)

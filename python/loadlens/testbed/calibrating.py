@@ -71,10 +71,15 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
         )
         marker = f"calibrate-{secrets.token_hex(6)}"
         lines: list[str] = []
+
+        def hear(line: str) -> None:
+            lines.append(line)
+            on_line(f"{service.name}: {line}")
+
         with Keeper(marker=marker, scratch=(folder,), secret_values=hidden) as keeper:
             title = f"calibration of {service.name}"
             try:
-                keeper.run(title, command, within_s=CALIBRATION_WITHIN_S, on_line=lines.append)
+                keeper.run(title, command, within_s=CALIBRATION_WITHIN_S, on_line=hear)
             except TestbedError as error:
                 hint = f"run it by hand in {command.cwd}: {' '.join(command.argv)}"
                 raise TestbedError(error.message, where=f"{where}.run", hint=hint) from None

@@ -91,8 +91,8 @@ KINDS: dict[str, Kind] = {
         variables={"NODE_ENV": "production"},
     ),
     "maven": Kind(
-        lambda _: (("mvn", "-q", "-B", "-DskipTests", "package"),),
-        ("mvn", "java"),
+        lambda _: (("mvn", "-B", "-ntp", "-Dstyle.color=never", "-DskipTests", "package"),),
+        ("mvn", "java", "javac"),
         "check pom.xml, and that a Maven repository can be reached",
     ),
     "mix": Kind(

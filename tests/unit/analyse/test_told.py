@@ -213,3 +213,80 @@ def test_the_monitors_own_cost_is_their_cpu_in_the_measured_part() -> None:
 def test_a_record_without_these_readings_has_no_lines() -> None:
     assert told.read(table([]), BEGIN, END) == Told()
     assert told.read(table(series("host", "load1", {}, [1, 2])), BEGIN, END) == Told()
+
+
+JVM = {"service": "app", "replica": "1"}
+
+
+def test_a_jvm_is_read_from_what_micrometer_exports() -> None:
+    def pool(area: str, name: str, values: list[float]) -> list[Reading]:
+        return series("scrape", "jvm_memory_used_bytes", {**JVM, "area": area, "id": name}, values)
+
+    rows = pool("heap", "G1 Eden Space", [0, 0, 10, 20, 30, 0, 10])
+    rows += pool("heap", "G1 Old Gen", [5, 5, 5, 5, 5, 6, 6])
+    rows += pool("nonheap", "Metaspace", [70] * 7)
+    rows += series("scrape", "jvm_threads_live_threads", JVM, [20, 20, 30, 30, 40, 40, 40])
+    rows += series("scrape", "jvm_compilation_time_ms_total", JVM, [0, 0, 1000, 2000, 2500, 2500, 3000])
+
+    found = told.read(table(rows), BEGIN, END)
+
+    heap = line(found, "app", "heap in use")
+    assert (mean(heap), heap.highest) == (pytest.approx((15 + 25 + 35 + 6 + 16) / 5), 35)
+    assert line(found, "app", "heap, G1 Old Gen").highest == 6
+    assert mean(line(found, "app", "memory outside the heap")) == 70
+    assert line(found, "app", "threads").highest == 40
+    assert mean(line(found, "app", "compiling")) == pytest.approx((3000 - 1000) / 1000 / 4)
+
+
+def test_a_counter_that_begins_with_the_first_collection_was_zero_before() -> None:
+    rows = series("scrape", "jvm_threads_live_threads", JVM, [20] * 7)
+    for cause, first in (("G1 Evacuation Pause", 3), ("Metadata GC Threshold", 5)):
+        own = {**JVM, "cause": cause, "action": "end of minor GC"}
+        for second in range(first, 7):
+            rows.append((float(second), "scrape", "jvm_gc_pause_seconds_sum", own, 0.1))
+            rows.append((float(second), "scrape", "jvm_gc_pause_seconds_count", own, 4.0))
+
+    found = told.read(table(rows), BEGIN, END)
+
+    assert mean(line(found, "app", "stopped by the collector")) == pytest.approx(0.2 / 4)
+    assert mean(line(found, "app", "collections")) == pytest.approx(8 / 4)
+    assert mean(line(found, "app", "a collection, mean")) == pytest.approx(0.1 / 4)
+
+
+@pytest.mark.parametrize(
+    ("collections", "threads"),
+    [
+        ("jvm_gc_collection_seconds", "jvm_threads_current"),
+        ("jvm_gc_pause_seconds", "jvm_threads_live_threads"),
+    ],
+)
+def test_a_jvm_is_known_by_the_names_of_either_client(collections: str, threads: str) -> None:
+    rows = series("scrape", f"{collections}_sum", {**JVM, "gc": "G1"}, [0, 0, 0, 0.4, 0.4, 0.8, 0.8])
+    rows += series("scrape", threads, JVM, [9] * 7)
+
+    found = told.read(table(rows), BEGIN, END)
+
+    assert mean(line(found, "app", "stopped by the collector")) == pytest.approx(0.2)
+    assert mean(line(found, "app", "threads")) == 9
+
+
+def test_the_pool_of_connections_tells_who_holds_one_and_how_long_others_wait() -> None:
+    pool = {**JVM, "pool": "HikariPool-1"}
+    rows = series("scrape", "hikaricp_connections_active", pool, [0, 0, 10, 10, 10, 10, 0])
+    rows += series("scrape", "hikaricp_connections_pending", pool, [0, 0, 190, 90, 90, 0, 0])
+    rows += series("scrape", "hikaricp_connections_acquire_seconds_sum", pool, [0, 0, 1, 11, 16, 17, 17])
+    rows += series(
+        "scrape", "hikaricp_connections_acquire_seconds_count", pool, [0, 0, 100, 300, 400, 500, 500]
+    )
+
+    found = told.read(table(rows), BEGIN, END)
+
+    assert mean(line(found, "app", "database connections in use")) == 8
+    assert line(found, "app", "threads that wait for a database connection").highest == 190
+    assert mean(line(found, "app", "wait for a database connection, mean")) == pytest.approx(16 / 400)
+
+
+def test_what_a_service_exports_of_its_own_is_no_line() -> None:
+    rows = series("scrape", "orders_total", JVM, [1] * 7)
+
+    assert told.read(table(rows), BEGIN, END).lines == ()

@@ -1,0 +1,74 @@
+"""The provisioned Grafana dashboard of the sso study: what the SDK makes of it, and what it asks for."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from loadlens import define, promql
+
+STUDY = Path(__file__).parents[2] / "studies" / "sso"
+GRAFANA = STUDY / "grafana"
+
+
+def made() -> ModuleType:
+    pytest.importorskip("grafana_foundation_sdk", reason="grafana-foundation-sdk is not installed")
+    spec = importlib.util.spec_from_file_location("sso_dashboard", GRAFANA / "dashboard.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclass looks itself up
+    spec.loader.exec_module(module)
+    return module
+
+
+def kept() -> dict[str, Any]:
+    return dict(json.loads((GRAFANA / "dashboard.json").read_text()))
+
+
+def yaml(path: str) -> Any:
+    return YAML(typ="safe").load((GRAFANA / path).read_text())
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for panel in kept()["panels"] if panel["type"] != "row"]
+
+
+def test_the_dashboard_is_what_grafanas_sdk_makes() -> None:
+    assert json.loads(made().dashboard()) == kept()
+
+
+def test_every_panel_asks_the_provisioned_source_in_sound_promql() -> None:
+    (source,) = yaml("provisioning/datasources/prometheus.yml")["datasources"]
+
+    for panel in panels():
+        assert panel["targets"], panel["title"]
+        for target in panel["targets"]:
+            assert target["datasource"]["uid"] == panel["datasource"]["uid"] == source["uid"]
+            assert promql.metrics_of(promql.parse(target["expr"].replace("$__rate_interval", "5s")))
+
+
+def test_panels_do_not_cover_each_other() -> None:
+    places = [tuple(panel["gridPos"][side] for side in "xywh") for panel in panels()]
+    cells = [(x + i, y + j) for x, y, w, h in places for i in range(w) for j in range(h)]
+
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+
+
+def test_prometheus_scrapes_what_the_study_scrapes() -> None:
+    (job,) = yaml("prometheus.yml")["scrape_configs"]
+    scrape = define.read(STUDY).services["api"].scrape
+    assert scrape is not None
+    assert scrape.get is not None
+
+    assert job["metrics_path"] == scrape.get.written
+    assert re.fullmatch(r"127\.0\.0\.1:[0-9]+", job["static_configs"][0]["targets"][0])
