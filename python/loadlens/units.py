@@ -186,6 +186,9 @@ def share(value: object, *, at_most: float | None = 1.0) -> float:
 
 # ------------------------------------------------------------------------------------------ plain scalars
 
+_MOST_DIGITS: Final = (
+    40  # far beyond 64 bits, of which whoever uses it speaks; reading very many is quadratic
+)
 _INT: Final = re.compile(r"[-+]?[0-9]+")
 _OCTAL: Final = re.compile(r"0o[0-7]+")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]+")
@@ -197,7 +200,7 @@ def scalar(text: str) -> str | int | float | bool | None:
     """A plain scalar by the core schema of YAML 1.2 (10.3.2): `yes` and `012:30` are text here.
 
     Raises:
-        UnitError: The number has no finite value, or more than 18 digits.
+        UnitError: The number has no finite value, or more than 40 digits.
     """
     if text in ("", "~", "null", "Null", "NULL"):
         return None
@@ -211,7 +214,7 @@ def scalar(text: str) -> str | int | float | bool | None:
         (base for form, base in ((_INT, 10), (_OCTAL, 8), (_HEX, 16)) if form.fullmatch(text)), None
     )
     if is_whole is not None:
-        if len(text) > 19:  # beyond 64 bits, and quadratic to read
+        if len(text) > _MOST_DIGITS:
             raise UnitError(f"{shown(text)} has too many digits for a number", "quotes, to make it text")
         return int(text, is_whole)
     if _FLOAT.fullmatch(text):
@@ -220,6 +223,11 @@ def scalar(text: str) -> str | int | float | bool | None:
             raise UnitError(f"{shown(text)} is out of the range of a number", "quotes, to make it text")
         return number
     return text
+
+
+def fits_64_bits(number: int) -> bool:
+    """Whether a whole number comes to the engine exactly; others become the nearest float."""
+    return -(2**63) <= number < 2**64
 
 
 def _plain_number(value: object) -> Fraction | None:

@@ -451,6 +451,62 @@ def test_a_file_that_is_not_there_is_a_fault_and_no_traceback(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("step", "key", "message", "hint"),
+    [
+        (
+            "get: /, check: {json: {data.id: 18446744073709551616}}",  # 2^64
+            "check.json.data.id",
+            "18446744073709551616 does not fit 64 bits and would be compared as 1.8446744073709552e+19",
+            r"regex: '\b18446744073709551616\b', which compares text",
+        ),
+        (
+            "get: /, check: {json: {a: {ids: [1, -9223372036854775809]}}}",  # -2^63 - 1
+            "check.json.a",
+            "-9223372036854775809 does not fit 64 bits and would be compared as -9.223372036854776e+18",
+            r"regex: '\b-9223372036854775809\b', which compares text",
+        ),
+        (
+            "post: /, json: {id: 0x10000000000000000}",  # 2^64
+            "json",
+            "18446744073709551616 does not fit 64 bits and would be sent as 1.8446744073709552e+19",
+            "body: '{\"id\": 18446744073709551616}'",
+        ),
+        (
+            "get: /, check: {number: {price: {below: 9007199254740993}}}",  # 2^53 + 1
+            "check.number.price",
+            "9007199254740993 is no number that a bound can keep: it would be 9007199254740992",
+            "9007199254740992; or json: {PATH: 9007199254740993}",
+        ),
+    ],
+)
+def test_a_whole_number_that_would_be_rounded_is_refused_where_it_stands(
+    tmp_path: Path, step: str, key: str, message: str, hint: str
+) -> None:
+    fault = only_fault(tmp_path, SMALL.replace("{get: /}", f"{{{step}}}"))
+
+    assert fault.where is not None
+    assert fault.where.endswith(f"study.yaml:9 scenarios.look[0].{key}")
+    assert message in fault.message
+    assert hint in (fault.hint or "")
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 2**53 + 1])
+def test_whole_numbers_of_64_bits_are_compared_as_they_are_written(tmp_path: Path, number: int) -> None:
+    text = SMALL.replace("{get: /}", f"{{get: /, check: {{json: {{id: {number}}}}}}}")
+
+    study = design.plan(read(tmp_path, text))
+
+    assert study.cases[0].scenarios[0].steps[0].checks[0].equals == number
+
+
+def test_a_param_of_more_than_64_bits_is_refused_as_a_number(tmp_path: Path) -> None:
+    fault = only_fault(tmp_path, SMALL.replace("{users: 1}", "{users: 1, id: 18446744073709551616}"))
+
+    assert "study.yaml:4 params.id" in (fault.where or "")
+    assert "18446744073709551616 does not fit 64 bits" in fault.message
+
+
+@pytest.mark.parametrize(
     ("table", "where", "message"),
     [
         ("experiment,step\n", "published.csv:1", "no column metric"),

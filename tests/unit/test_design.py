@@ -508,8 +508,8 @@ def test_an_override_is_read_as_yaml_reads_it(text: str, pair: tuple[str, Scalar
     assert design.parse_override(text) == pair
 
 
-@pytest.mark.parametrize("text", ["users", "=5", "users=", "users=1e999"])
-def test_an_override_without_name_or_value_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["users", "=5", "users=", "users=1e999", f"users={2**64}"])
+def test_an_override_without_name_or_usable_value_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         design.parse_override(text)
 

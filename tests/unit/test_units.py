@@ -162,7 +162,7 @@ def test_plain_scalars_follow_the_core_schema(text: str, value: object) -> None:
     assert type(units.scalar(text)) is type(value)
 
 
-@pytest.mark.parametrize("text", [".inf", "-.INF", ".nan", "1e999", "9" * 20, "0x" + "f" * 20])
+@pytest.mark.parametrize("text", [".inf", "-.INF", ".nan", "1e999", "9" * 41, "0x" + "f" * 40])
 def test_numbers_that_no_record_could_hold_are_refused(text: str) -> None:
     with pytest.raises(UnitError):
         units.scalar(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,9 +72,30 @@ def _pair(text: str, what: str, example: str) -> tuple[str, str]:
 def _json(text: str) -> Any:
     """A JSON value; what is none is text: `json:status=OK` needs no quotes."""
     try:
-        return json.loads(text, parse_constant=lambda constant: constant)
+        return json.loads(
+            text, parse_constant=lambda constant: constant, parse_int=_whole, parse_float=_fraction
+        )
     except ValueError:
         return text
+
+
+def _whole(digits: str) -> int:
+    # Their number first: reading very many digits is quadratic.
+    if len(digits) <= 20 and units.fits_64_bits(number := int(digits)):
+        return number
+    raise UsageError(
+        f"{units.shown(digits)} does not fit 64 bits and would be compared rounded",
+        where="--check",
+        hint=rf"regex:'\b{digits}\b', which compares text",
+    )
+
+
+def _fraction(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        message = f"{units.shown(digits)} is out of the range of a number"
+        raise UsageError(message, where="--check", hint=_FORMS)
+    return number
 
 
 def _size(text: str) -> Bounds:

@@ -32,7 +32,8 @@ from loadlens.define.values import (
     HEADER_VALUE,
     JSON_PATH,
     JSON_PATH_VALUE,
-    JSON_VALUE,
+    JSON_SENT,
+    JSON_WANTED,
     LABEL,
     LATENCY,
     LINE,
@@ -120,7 +121,10 @@ CHECK: Final = Block(
     "check",
     CheckPart,
     {
-        "json": Key(Named(JSON_VALUE, "JSON path", ANY), "values in the JSON body: `{data.id: 7}`"),
+        "json": Key(
+            Named(JSON_WANTED, "JSON path", ANY),
+            "values in the JSON body: `{data.id: 7}`; whole numbers are compared exactly, up to 64 bits",
+        ),
         "exists": Key(
             Many(JSON_PATH_VALUE, or_one=True), "JSON paths at which something stands, were it null"
         ),
@@ -162,7 +166,7 @@ EXTRACT: Final = Block(
 
 _REQUEST_KEYS: Final = {
     **{method: Key(PATH, f"path and query of a {method.upper()} request") for method in METHODS},
-    "json": Key(JSON_VALUE, "a JSON body; a value that is one `{{...}}` keeps its JSON type"),
+    "json": Key(JSON_SENT, "a JSON body; a value that is one `{{...}}` keeps its JSON type"),
     "body": Key(TEXT, "a text body"),
     "file": Key(LINE, "a file sent as it is, seen from the study file"),
     "headers": Key(Named(HEADER_VALUE, "header", _HEADER_NAME, _ENGINES_HEADERS), "request headers"),
@@ -321,7 +325,8 @@ LOAD: Final = Block(
         "duration": Key(DURATION_ABOVE_0, "the measured part", "what stages or steps take, less the warm-up"),
         "warmup": Key(
             WARMUP,
-            "load before the measured part; a ramp, stages, steps, bursts and a replay begin with it",
+            "load before the measured part; `auto` is 5 s, or as long as earlier trials of the case took to "
+            "settle, at most 60 s; a ramp, stages, steps, bursts and a replay begin with it",
             "auto; none when it ends by a number or has a shape",
         ),
         "connections": Key(

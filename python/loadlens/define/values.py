@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -169,6 +169,10 @@ def _bounds(value: Any) -> Bounds:
 def _bound(value: Any, example: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise UnitError(f"wanted a number, got {shown(value)}", example)
+    if int(value) != int(float(value)):
+        near = f"{float(value):.0f}"
+        message = f"{value} is no number that a bound can keep: it would be {near}"
+        raise UnitError(message, f"{near}; or json: {{PATH: {value}}}, which compares whole numbers exactly")
     return float(value)
 
 
@@ -276,6 +280,8 @@ def _scalar(value: Any) -> Scalar:
         raise UnitError(
             f"{shown(value)}: a name in here would not be filled", "a plain value; $$ for a dollar"
         )
+    if isinstance(value, int) and not units.fits_64_bits(value):
+        raise UnitError(f"{shown(value)} does not fit 64 bits", "quotes, to make it text")
     if isinstance(value, (int, float)):
         return value
     raise UnitError(f"wanted one value, got {shown(value)}", "text, a number, true or false")
@@ -375,8 +381,29 @@ def _schema_version(value: Any) -> int:
     return 1
 
 
-def _anything(value: Any) -> Any:
+def _json_wanted(value: Any) -> Any:
+    """A JSON value that answers are compared with."""
+    for number in _beyond_64_bits(value):
+        message = f"{number} does not fit 64 bits and would be compared as {float(number)!r}"
+        raise UnitError(message, rf"regex: '\b{number}\b', which compares text")
     return value
+
+
+def _json_sent(value: Any) -> Any:
+    """A JSON value that is sent."""
+    for number in _beyond_64_bits(value):
+        message = f"{number} does not fit 64 bits and would be sent as {float(number)!r}"
+        raise UnitError(message, f"the whole body as text: body: '{{\"id\": {number}}}'")
+    return value
+
+
+def _beyond_64_bits(value: Any) -> Iterator[int]:
+    """The whole numbers in a JSON value that would become the nearest float."""
+    if isinstance(value, int) and not units.fits_64_bits(value):
+        yield value
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in items:
+        yield from _beyond_64_bits(item)
 
 
 def _counted(at_least: int, at_most: int) -> Callable[[Any], int]:
@@ -415,7 +442,8 @@ PACKAGE: Final = Value("name of a package", _package, {"type": "string"})
 LABEL: Final = Value("name", _label, _ref("text"), is_text=True)
 PATH: Final = Value("path", _path, {"type": "string", "pattern": r"^(/|\{\{\s*raw\s)"}, is_text=True)
 HEADER_VALUE: Final = Value("text on one line", _header_value, _ref("text"), is_text=True)
-JSON_VALUE: Final = Value("JSON value", _anything, {}, is_nested=True, is_nothing_allowed=True)
+JSON_WANTED: Final = Value("JSON value", _json_wanted, {}, is_nested=True, is_nothing_allowed=True)
+JSON_SENT: Final = Value("JSON value", _json_sent, {}, is_nested=True, is_nothing_allowed=True)
 JSON_PATH_VALUE: Final = Value("path into JSON", _json_path, {"type": "string"}, is_text=True)
 _BOUNDS_SCHEMA: Final[Schema] = {
     "anyOf": [

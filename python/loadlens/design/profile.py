@@ -20,7 +20,7 @@ from loadlens.model.definition import (
     Text,
 )
 from loadlens.model.topology import Scalar
-from loadlens.units import UnitError, scalar
+from loadlens.units import UnitError, fits_64_bits, scalar
 
 Levels = Mapping[str, tuple[LevelPart, ...]]
 
@@ -170,6 +170,8 @@ def parse_override(text: str) -> tuple[str, Scalar]:
         raise UsageError(f"--set {name}: {error.message}", hint=hint) from None
     if value is None:
         raise UsageError(f"--set {name} without a value", hint=hint)
+    if isinstance(value, int) and not fits_64_bits(value):
+        raise UsageError(f"--set {name}: {value} does not fit 64 bits", hint=f"at most {2**64 - 1}")
     return name.strip(), value
 
 
