@@ -55,7 +55,7 @@ def hit_as_dict(
 
 def _target(plan: Plan) -> str:
     stream = plan.streams[0]
-    return f"http://{stream.target.authority}{stream.scenarios[0].steps[0].path}"
+    return f"{stream.target.origin}{stream.scenarios[0].steps[0].path}"
 
 
 def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:

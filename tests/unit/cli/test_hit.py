@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from loadlens.cli import app
+from loadlens.cli import answers, app
+from loadlens.errors import UsageError
 from tests.unit.render import hit_result
 
 
@@ -18,9 +19,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Runs `hit` on an engine that returns a result; gives exit code and output."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    def with_result(result: dict[str, Any], *arguments: str) -> Any:
+    def with_result(result: dict[str, Any], *arguments: str, url: str = "http://127.0.0.1:9/") -> Any:
         monkeypatch.setattr("loadlens.run.hit.run_trial", lambda *_, **__: result)
-        return CliRunner().invoke(app, ["hit", "http://127.0.0.1:9/", *arguments])
+        return CliRunner().invoke(app, ["hit", url, *arguments])
 
     return with_result
 
@@ -50,6 +51,20 @@ def test_the_json_of_broken_books_exits_4_too(run: Any) -> None:
     assert json.loads(done.stdout)["requests"]["answered"] == 243_911
 
 
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://api.test:8443/a?b=c", "https://api.test:8443/a?b=c"),
+        ("http://api.test/a", "http://api.test/a"),
+        ("api.test", "http://api.test/"),
+    ],
+)
+def test_the_json_names_the_url_that_the_load_went_to(run: Any, url: str, target: str) -> None:
+    done = run(hit_result.result(), "--json", url=url)
+
+    assert json.loads(done.stdout)["target"] == target
+
+
 @pytest.mark.parametrize("limit", ["own_descriptors", "own_ports", "own_memory"])
 def test_running_out_of_something_of_our_own_exits_4_and_is_called_invalid(run: Any, limit: str) -> None:
     error = {"count": 3, "first_s": 1.0, "last_s": 2.0, "samples": []}
@@ -72,3 +87,29 @@ def test_what_bears_on_a_load_is_said_on_stderr_before_it_and_never_in_json(
     assert "taken from the service" in plain.stderr
     assert "taken from the service" not in plain.stdout
     assert "taken from" not in json_.output + quiet.output
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("18446744073709551616", "'18446744073709551616' does not fit 64 bits"),  # 2^64
+        ('{"ids": [-9223372036854775809]}', "'-9223372036854775809' does not fit 64 bits"),
+        ("1" * 5000, "does not fit 64 bits"),  # more digits than Python reads
+        ("1e400", "out of the range of a number"),
+    ],
+)
+def test_a_number_that_a_check_would_compare_rounded_is_refused(value: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        answers.checks([f"json:data.id={value}"])
+
+    assert words in refused.value.message
+    assert refused.value.where == "--check"
+    assert refused.value.hint
+
+
+def test_whole_numbers_of_64_bits_are_compared_as_they_are_given() -> None:
+    given = [2**64 - 1, -(2**63)]
+
+    found = answers.checks([f"json:id={number}" for number in given])
+
+    assert [check.equals for check in found] == given
