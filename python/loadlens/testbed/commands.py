@@ -1,4 +1,4 @@
-"""Commands of a study file as arguments."""
+"""Commands of a study file: as arguments, and how long they may take."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import shlex
 
 from loadlens.errors import TestbedError
 from loadlens.testbed.names import Names
+
+COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
 
 
 def arguments(text: str, names: Names, *, where: str) -> tuple[str, ...]:

@@ -1,14 +1,84 @@
-"""Removing files before a trial, inside the testbed's own folders only."""
+"""Putting data back before a trial: files are removed, a command or SQL is run, and the outcome verified.
+
+Files are removed inside the testbed's own folders only.
+"""
 
 from __future__ import annotations
 
 import glob
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from loadlens.errors import TestbedError
+from loadlens.model.topology import Reset
+from loadlens.testbed.commands import COMMAND_WITHIN_S, arguments
+from loadlens.testbed.keeper import Keeper
 from loadlens.testbed.names import Names
+from loadlens.testbed.replicas import Replica, Surroundings
+
+
+def replica_for(reset: Reset, replicas: Mapping[str, tuple[Replica, ...]]) -> Replica:
+    """The replica in whose folder and environment the data are put back.
+
+    Args:
+        replicas: Those that run, by service.
+
+    Raises:
+        TestbedError: None of them fits.
+    """
+    needs_sql = reset.sql is not None or reset.verify_sql is not None
+    named = [reset.service] if reset.service else list(replicas)
+    fitting = [name for name in named if name in replicas and (not needs_sql or replicas[name][0].layout.sql)]
+    if not fitting:
+        what = "a database for its SQL" if needs_sql else "a service that runs"
+        raise TestbedError(
+            f"the reset needs {what}, got {reset.service or 'none'}",
+            where="reset.service",
+            hint="service: a service with use: postgres" if needs_sql else "the name of a service",
+        )
+    return replicas[fitting[0]][0]
+
+
+def put_back(reset: Reset, replica: Replica, keeper: Keeper, around: Surroundings) -> tuple[Path, ...]:
+    """Remove files, run the command, then verify; what was removed.
+
+    Raises:
+        TestbedError: A step failed; the trial that would follow must not count.
+    """
+
+    def step(name: str, argv: tuple[str, ...]) -> str:
+        return _run_step(f"{replica.name}.reset.{name}", argv, replica, keeper, around.logs)
+
+    folder = replica.command.cwd
+    removed = remove_files(reset.files, replica.names, allowed=(around.scratch, folder), base=folder)
+    if reset.run is not None:
+        step("run", arguments(reset.run, replica.names, where="reset.run"))
+    if reset.sql is not None:
+        step("sql", (*replica.layout.sql, reset.sql))
+    if reset.verify is not None:
+        step("verify", arguments(reset.verify, replica.names, where="reset.verify"))
+    if reset.verify_sql is not None:
+        said = step("verify_sql", (*replica.layout.sql, reset.verify_sql))
+        if said.strip() not in ("t", "true", "1"):
+            raise TestbedError(
+                f"after the reset the data are not as they should be: {reset.verify_sql!r} "
+                f"answered {said.strip()[:200]!r}",
+                where="reset.verify_sql",
+                hint="a query that answers true, such as select count(*) = 0 from items",
+            )
+    return removed
+
+
+def _run_step(label: str, argv: tuple[str, ...], replica: Replica, keeper: Keeper, logs: Path) -> str:
+    """Run one command to its end in the replica's place; what it said."""
+    log = logs / f"{label}.log"
+    before = log.stat().st_size if log.exists() else 0  # of earlier trials
+    keeper.run(label, replace(replica.command, argv=argv, log=log), within_s=COMMAND_WITHIN_S)
+    with log.open("rb") as said:
+        said.seek(before)
+        return said.read().decode(errors="replace")
 
 
 def remove_files(

@@ -1,12 +1,12 @@
 """The testbed: the services of one case, up and ready, watched, put back to a known state, and ended.
 
 It reads from top to bottom as the life of a trial: start, check, reset, stop. How a process is kept is
-`keeper.py`, what it is to be `replicas.py`, when it is ready `readiness.py`.
+`keeper.py`, what it is to be `replicas.py`, which comes first `order.py`, when it is ready `readiness.py`,
+how data are put back `resetting.py`.
 """
 
 from __future__ import annotations
 
-import graphlib
 import os
 import shutil
 import time
@@ -21,17 +21,17 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service
 from loadlens.model.workload import Target, Tls
 from loadlens.testbed import ports as tcp
+from loadlens.testbed import resetting
 from loadlens.testbed.build import Prepared
-from loadlens.testbed.commands import arguments
-from loadlens.testbed.keeper import Command, Keeper, Leftover, ending
+from loadlens.testbed.commands import COMMAND_WITHIN_S, arguments
+from loadlens.testbed.keeper import Keeper, Leftover, ending
+from loadlens.testbed.order import start_order
 from loadlens.testbed.pieces import PIECES
 from loadlens.testbed.placement import Place, Placement
 from loadlens.testbed.readiness import HttpStatus, Listener, Question, Watch, await_ready
 from loadlens.testbed.replicas import Replica, Surroundings, lay_out
-from loadlens.testbed.resetting import remove_files
 from loadlens.testbed.runtimes import RUNTIMES, environment
 
-COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
 _SAMPLING_WITHIN_S = 60.0  # to make what a runtime needs to tell about itself
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
 _SAMPLES = ".runtime"  # folder of the scratch: what runtimes tell about themselves; no service has this name
@@ -113,7 +113,7 @@ class Testbed:
             service.name: service for service in services if service.name not in prepared.absent
         }
         self._absent = dict(prepared.absent)
-        self._order = _start_order(self._services)
+        self._order = start_order(self._services)
         self._around = Surroundings(prepared, scratch.resolve(), logs.resolve(), dict(values or {}))
         self._marker = marker
         self._tell = on_event
@@ -428,57 +428,10 @@ class Testbed:
         Raises:
             TestbedError: A step failed; the trial that would follow must not count.
         """
-        first = self._reset_in(reset)
-        name = first.service.name
-        removed = remove_files(
-            reset.files,
-            first.names,
-            allowed=(self._around.scratch, first.command.cwd),
-            base=first.command.cwd,
-        )
-        for step, text in (("run", reset.run), ("sql", reset.sql), ("verify", reset.verify)):
-            if text is not None:
-                is_sql = step == "sql"
-                argv = _sql(first, text) if is_sql else arguments(text, first.names, where=f"reset.{step}")
-                self._reset_step(first, step, argv)
-        if reset.verify_sql is not None:
-            said = self._reset_step(first, "verify_sql", _sql(first, reset.verify_sql))
-            if said.strip() not in ("t", "true", "1"):
-                raise TestbedError(
-                    f"after the reset the data are not as they should be: {reset.verify_sql!r} "
-                    f"answered {said.strip()[:200]!r}",
-                    where="reset.verify_sql",
-                    hint="a query that answers true, such as select count(*) = 0 from items",
-                )
+        replica = resetting.replica_for(reset, self._replicas)
+        removed = resetting.put_back(reset, replica, self._running, self._around)
+        name = replica.service.name
         self._tell({"event": "reset", "service": name, "removed": [str(path) for path in removed]})
-
-    def _reset_in(self, reset: Reset) -> Replica:
-        """The replica in whose folder and environment the data are put back."""
-        needs_sql = reset.sql is not None or reset.verify_sql is not None
-        named = [reset.service] if reset.service else list(self._replicas)
-        fitting = [name for name in named if not needs_sql or self._can_sql(name)]
-        if not fitting or fitting[0] not in self._replicas:
-            what = "a database for its SQL" if needs_sql else "a service that runs"
-            raise TestbedError(
-                f"the reset needs {what}, got {reset.service or 'none'}",
-                where="reset.service",
-                hint="service: a service with use: postgres" if needs_sql else "the name of a service",
-            )
-        return self._replicas[fitting[0]][0]
-
-    def _can_sql(self, name: str) -> bool:
-        return name in self._replicas and bool(self._replicas[name][0].layout.sql)
-
-    def _reset_step(self, replica: Replica, step: str, argv: tuple[str, ...]) -> str:
-        """Run one command of a reset to its end; what it said."""
-        label = f"{replica.name}.reset.{step}"
-        log = self._around.logs / f"{label}.log"
-        command: Command = replace(replica.command, argv=argv, log=log)
-        before = log.stat().st_size if log.exists() else 0  # of earlier trials
-        self._running.run(label, command, within_s=COMMAND_WITHIN_S)
-        with log.open("rb") as said:
-            said.seek(before)
-            return said.read().decode(errors="replace")
 
     # --- down -------------------------------------------------------------------------------------
 
@@ -569,34 +522,6 @@ class Testbed:
         return [replica for wave in self._order for name in wave for replica in self._replicas.get(name, ())]
 
 
-def _start_order(services: Mapping[str, Service]) -> tuple[tuple[str, ...], ...]:
-    """Waves of services: each comes after those it names, otherwise in the order of the study."""
-    graph: dict[str, tuple[str, ...]] = {}
-    for service in services.values():
-        after = (*service.after, *service.over)
-        for name in after:
-            if name not in services:
-                raise TestbedError(
-                    f"service {service.name} comes after {name}, which is not there",
-                    where=f"services.{service.name}.after",
-                    hint=f"known: {', '.join(services)}",
-                )
-        graph[service.name] = after
-    sorter = graphlib.TopologicalSorter(graph)
-    try:
-        sorter.prepare()
-    except graphlib.CycleError as error:
-        raise TestbedError(
-            f"services wait for each other: {' after '.join(error.args[1])}", where="services"
-        ) from None
-    waves = []
-    while sorter.is_active():
-        wave = tuple(sorted(sorter.get_ready(), key=list(services).index))
-        waves.append(wave)
-        sorter.done(*wave)
-    return tuple(waves)
-
-
 def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
     pause = 0.002
     while keeper.standing()[replica.name].status is None:
@@ -605,10 +530,6 @@ def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
         time.sleep(pause)
         pause = min(0.05, pause * 1.5)
     return True
-
-
-def _sql(replica: Replica, statements: str) -> tuple[str, ...]:
-    return (*replica.layout.sql, statements)
 
 
 def _question(replica: Replica) -> Question | None:
