@@ -80,28 +80,30 @@ def spec(
     return full
 
 
-_LEFT: Mapping[ChartKind, str] = {"published": "case", "demand": "case", "comparison": "case"}
-_RIGHT: Mapping[ChartKind, str] = {
-    "load_curve": "series",
-    "quantiles": "label",
-    "resources": "process",
-    "bystander": "level",
-    "published": "shape",
+_LEFT: Mapping[ChartKind, tuple[str, ...]] = {
+    "published": ("case",),
+    "demand": ("case",),
+    "comparison": ("case",),
+}
+_RIGHT: Mapping[ChartKind, tuple[str, ...]] = {
+    "load_curve": ("series",),
+    "quantiles": ("label", "metric"),  # a curve without a label of its own ends in its metric's name
+    "resources": ("process",),
+    "bystander": ("level",),
+    "published": ("shape",),
 }
 
 
 def _slack(chart: Chart, length: int) -> tuple[int, int]:
     """Pixels to keep free left and right of the longest labels outside the panel."""
 
-    def room(column: str | None) -> int:
-        if column is None:
-            return 0
-        rows = (row for rows in chart.datasets.values() for row in rows)
-        longest = max((len(words.cut(str(row.get(column) or ""), length)) for row in rows), default=0)
+    def room(columns: tuple[str, ...]) -> int:
+        names = {str(row.get(c) or "") for rows in chart.datasets.values() for row in rows for c in columns}
+        longest = max((len(words.cut(name, length)) for name in names), default=0)
         return round(longest * CHARACTER_PX * (LABEL_SLACK - 1))
 
     legend = 26 if chart.kind == "heat" else 12 if chart.kind == "demand" else 0
-    return room(_LEFT.get(chart.kind)), room(_RIGHT.get(chart.kind)) + legend
+    return room(_LEFT.get(chart.kind, ())), room(_RIGHT.get(chart.kind, ())) + legend
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:

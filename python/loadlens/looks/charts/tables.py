@@ -13,6 +13,7 @@ from loadlens.model.report import Cell, Chart, Column, Table
 Row = Mapping[str, Any]
 
 _STRETCHES = 12  # of time, for the heat map
+_SLACK = 1e-6  # seconds are floats
 _MS = 1e-3
 
 
@@ -89,19 +90,23 @@ def _quantiles(chart: Chart) -> Table:
 
 
 def _heat(chart: Chart) -> Table:
-    """A dozen stretches of time: how many requests, between which times, at which CPU."""
+    """At most a dozen stretches of whole columns: how many requests, between which times, at which CPU."""
     cells, cpu = _rows(chart, "cells"), _rows(chart, "cpu")
-    end = max((row["t2"] for row in cells), default=0.0)
+    starts = sorted({float(row["t"]) for row in cells})
+    # columns without a request are not among the cells, so the first and the last one bound the time
+    begin, end = min(starts, default=0.0), max((float(row["t2"]) for row in cells), default=0.0)
+    column = min((float(row["t2"]) - float(row["t"]) for row in cells), default=1.0)
+    length = column * max(1, math.ceil((end - begin) / column / _STRETCHES - _SLACK))
     rows: list[tuple[Cell, ...]] = []
-    for number in range(_STRETCHES):
-        first, last = end * number / _STRETCHES, end * (number + 1) / _STRETCHES
-        own = [row for row in cells if first <= row["t"] < last and row["n"] > 0]
-        read = [row["cpu"] for row in cpu if first <= row["t"] < last and row["cpu"] is not None]
+    for number in range(math.ceil((end - begin) / length - _SLACK)):
+        first, last = begin + length * number, min(end, begin + length * (number + 1))
+        own = [row for row in cells if first <= row["t"] + _SLACK < last and row["n"] > 0]
+        read = [row["cpu"] for row in cpu if first <= row["t"] + _SLACK < last and row["cpu"] is not None]
         busy: Cell = sum(read) / len(read) / 100 if read else None
         times: tuple[Cell, Cell] = (None, None)
         if own:
             times = (min(row["lo"] for row in own) * _MS, max(row["hi"] for row in own) * _MS)
-        rows.append((f"{first:.0f}–{last:.0f} s", int(sum(row["n"] for row in own)), *times, busy))
+        rows.append((f"{first:.4g}–{last:.4g} s", int(sum(row["n"] for row in own)), *times, busy))
     heads = (Column("seconds", align="left"), Column("requests"), Column("from", "s"), Column("to", "s"))
     return Table((*heads, Column("server CPU", "share")), tuple(rows), "times are bounds of the cells")
 
