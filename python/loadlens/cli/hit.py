@@ -300,6 +300,14 @@ def hit(
             help="Make every TLS session anew. Default: new connections take up earlier sessions.",
         ),
     ] = False,
+    driver: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Let another program make the load, where it is installed: wrk or ab. What it does not tell "
+            "is null in --json. Default: our own engine. Example: --driver wrk",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
     ] = None,
@@ -317,12 +325,12 @@ def hit(
 
     Ctrl-C ends the load and prints the results so far. Failed requests alone exit 0.
     """
-    target, path = _target(url)
+    target, path = target_of(url)
     given = Tls(
         server_name=servername,
-        ca=_pem(cacert, "--cacert", "CERTIFICATE"),
-        certificate=_pem(cert, "--cert", "CERTIFICATE"),
-        key=_pem(key, "--key", "PRIVATE KEY"),
+        ca=pem_of(cacert, "--cacert", "CERTIFICATE"),
+        certificate=pem_of(cert, "--cert", "CERTIFICATE"),
+        key=pem_of(key, "--key", "PRIVATE KEY"),
         insecure=insecure,
         resume=not no_resume,
     )
@@ -332,7 +340,7 @@ def hit(
         name="request",
         method=(method or ("GET" if body_part.kind == "none" else "POST")).upper(),
         path=path,
-        headers=tuple(_header(text) for text in header or ()),
+        headers=tuple(header_of(text) for text in header or ()),
         auth=_auth(auth, header or ()),
         body=body_part,
         expect=answers.expected(expect),
@@ -374,6 +382,8 @@ def hit(
         warmup_ns=warmup_ns,
         duration_ns=load.duration_ns,
     )
+    if driver is not None:
+        sys.exit(int(_let_drive(driver, plan, out=out, as_json=as_json, quiet=quiet)))
     sys.exit(int(_drive(plan, out=out, as_json=as_json, quiet=quiet, verbose=verbose)))
 
 
@@ -397,7 +407,36 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
     return done.exit_code
 
 
-def _target(url: str) -> tuple[Target, str]:
+def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet: bool) -> ExitCode:
+    from loadlens.interop.drivers import DRIVERS
+    from loadlens.run.driven import run_driven
+
+    if name not in DRIVERS:
+        raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
+    if out is not None:
+        raise UsageError(
+            f"{name} keeps no requests and no intervals, of which a record is made",
+            where="--out and --driver",
+            hint="--json, which holds all that it tells",
+        )
+    done = run_driven(plan, DRIVERS[name])
+    if as_json:
+        from loadlens.render.json import hit_as_json
+
+        print(hit_as_json(done.result, plan))
+    else:
+        from loadlens.render.terminal.driven import print_driven
+
+        print_driven(done.result, plan, quiet=quiet)
+    return done.exit_code
+
+
+def target_of(url: str) -> tuple[Target, str]:
+    """Where a URL goes, and the path with its query.
+
+    Raises:
+        UsageError: It cannot be read, or carries credentials.
+    """
     if "://" not in url:
         url = f"http://{url}"
     try:
@@ -422,7 +461,8 @@ def _target(url: str) -> tuple[Target, str]:
     return target, path + (f"?{parts.query}" if parts.query else "")
 
 
-def _pem(file: Path | None, flag: str, what: str) -> PemFile | None:
+def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
+    """A file behind a flag that holds such a PEM block; none: the flag was not given."""
     if file is None:
         return None
     import hashlib
@@ -480,7 +520,8 @@ def _feed(text: str) -> Feed:
     return Feed(name, str(path.resolve()), digest, format, chosen, end)
 
 
-def _header(text: str) -> tuple[str, str]:
+def header_of(text: str) -> tuple[str, str]:
+    """Name and value of `Name: value`."""
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
         raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
@@ -490,7 +531,7 @@ def _header(text: str) -> tuple[str, str]:
 def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
     if text is None:
         return None
-    if any(_header(header)[0].lower() == "authorization" for header in headers):
+    if any(header_of(header)[0].lower() == "authorization" for header in headers):
         raise UsageError(
             "credentials were given twice", where="--auth and -H Authorization", hint="one of the two"
         )

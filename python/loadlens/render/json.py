@@ -50,6 +50,7 @@ def hit_as_dict(
         "little": stream["little"],
         "generator": result["generator"],
         "calibration": calibration.reach(result["generator"], calibrated),
+        "driver": result.get("driver"),
     }
 
 

@@ -1,0 +1,1 @@
+"""Other programs' inputs and outputs."""

@@ -1,0 +1,162 @@
+"""Real load generators in place of our engine, on the origin: their counts against its books."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benches.measuring import Origin
+
+from loadlens.interop.drivers import DRIVERS
+from tests.end_to_end.hitting import LIMIT_S, command, environment, hit, settled_books, tried
+
+pytestmark = pytest.mark.end_to_end
+EACH = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(shutil.which(one.program) is None, reason=f"not installed: {one.install}"),
+    )
+    for name, one in DRIVERS.items()
+]
+WITH_A_NUMBER = [each for each in EACH if each.values[0] != "wrk"]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_answers_are_those_of_the_books(server: Origin, name: str) -> None:
+    result = hit(server, "/", "-c", "4", "-d", "1s", "--driver", name)
+    books = settled_books(server)
+
+    requests = result["requests"]
+    assert requests["failed"] == requests["unexpected_status"] == 0
+    assert requests["ok"] == requests["answered"] > 100
+    # What was in flight when it stopped was answered and read by nobody: at most one a connection.
+    assert 0 <= books["answered"] - requests["answered"] <= 4
+    assert 4 <= books["connections"]["accepted"] <= 5  # wrk tries the port once before it begins
+    assert result["throughput_rps"]["value"] == pytest.approx(requests["ok"] / result["duration_s"])
+
+
+@pytest.mark.parametrize("name", WITH_A_NUMBER)
+def test_a_number_of_requests_is_kept_and_every_byte_counted(server: Origin, name: str) -> None:
+    result = hit(server, "/", "-c", "3", "-n", "300", "--driver", name)
+    books = settled_books(server)
+
+    assert result["requests"]["ok"] == books["answered"] == books["received"] == 300
+    if result["bytes"]["in_wire"] is not None:
+        assert result["bytes"]["in_wire"] == books["bytes_out"]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_new_connections_are_made_where_asked(server: Origin, name: str) -> None:
+    result = hit(server, "/delay/20", "-c", "2", "-d", "1s", "--connection", "new", "--driver", name)
+    books = settled_books(server)
+
+    assert 0 <= books["connections"]["accepted"] - result["requests"]["answered"] <= 3
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_times_are_those_that_the_server_takes(server: Origin, name: str) -> None:
+    result = hit(server, "/delay/50", "-c", "2", "-d", "2s", "--driver", name)
+
+    times = result["service_time_s"]
+    assert 0.05 <= times["p50"]["value"] < 0.1
+    assert times["min"] >= 0.049
+    assert result["response_time_s"] is None
+    assert times["p50"]["low"] is None
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_method_headers_and_body_arrive(server: Origin, name: str) -> None:
+    flags = ("-m", "POST", "-H", "Content-Type: text/x", "-b", 'a"\\b', "-c", "1", "-d", "1s")
+
+    result = hit(server, "/echo", *flags, "--driver", name)
+    books = settled_books(server)
+
+    assert result["requests"]["ok"] > 10
+    assert books["violations"] == 0
+    echoed = 4 * books["received"]
+    assert sum(path["body_bytes_in"] for path in books["paths"].values()) == echoed
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_statuses_that_are_not_expected_are_no_successes(server: Origin, name: str) -> None:
+    requests = hit(server, "/status/503", "-c", "1", "-d", "1s", "--driver", name)["requests"]
+
+    assert requests["answered"] > 10
+    assert requests["ok"] in (0, None)  # ab tells 3xx and 5xx not apart
+    assert requests["unexpected_status"] in (requests["answered"], None)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_summary_says_who_told_it_and_what_is_not_told(server: Origin, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "loadlens", "hit", f"http://127.0.0.1:{server.port}/", "-c", "2", "-d", "1s",
+         "--driver", name],
+        capture_output=True, text=True, timeout=LIMIT_S, env=environment(),
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert f"answers in 1 s by {name}" in done.stdout or f"s by {name}," in done.stdout
+    assert "its books are not checked" in done.stdout
+    assert f"Not told by {name}: what was due" in done.stdout
+
+
+def test_one_load_by_two_programs_and_by_us_agrees_where_all_measure(server: Origin) -> None:
+    names = [name for name, one in DRIVERS.items() if shutil.which(one.program)]
+    results: dict[str, dict[str, Any]] = {
+        name: hit(server, "/delay/40", "-c", "4", "-d", "2s", "--driver", name) for name in names
+    }
+    results["us"] = hit(server, "/delay/40", "-c", "4", "-d", "2s")
+
+    medians = {name: one["service_time_s"]["p50"]["value"] for name, one in results.items()}
+    rates = {name: one["throughput_rps"]["value"] for name, one in results.items()}
+    # 40 ms and what a busy machine adds to it; four users at it make 100 a second at most.
+    assert all(0.04 <= median < 0.08 for median in medians.values()), medians
+    assert all(50 <= rate <= 101 for rate in rates.values()), rates
+    assert {name: set(one) for name, one in results.items()} == {name: set(results["us"]) for name in results}
+
+
+def test_a_missing_program_is_named_with_what_installs_it_and_nothing_starts(server: Origin) -> None:
+    server.new_books()
+    environment_without = environment() | {"PATH": "/nonexistent"}
+    done = subprocess.run(
+        command(f"http://127.0.0.1:{server.port}/", "--driver", "wrk", "-d", "1s"),
+        capture_output=True, text=True, timeout=LIMIT_S, env=environment_without,
+    )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stderr == "loadlens: wrk is not installed\n  at --driver\n  try apt-get install wrk\n"
+    assert server.books()["received"] == 0
+
+
+def test_everything_that_a_driver_cannot_do_is_named_at_once(server: Origin) -> None:
+    server.new_books()
+    done = tried(
+        f"http://127.0.0.1:{server.port}/", "--driver", "ab", "-r", "50", "--warmup", "1s", "--expect", "200"
+    )
+
+    assert done.returncode == 2
+    for words in ("keeps no rate", "knows no warm-up", "checks no answers"):
+        assert words in done.stderr
+    assert server.books()["received"] == 0
+
+
+@pytest.mark.parametrize("arguments", [("--driver", "siege"), ("--driver", "wrk", "-o", "kept")])
+def test_what_is_no_driver_or_keeps_no_record_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = tried("http://127.0.0.1:9/", *arguments, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="not installed: apt-get install wrk")
+def test_a_driver_that_gives_up_is_an_error_and_no_result() -> None:
+    done = tried("http://127.0.0.1:9/", "--driver", "wrk", "-d", "1s", "-c", "1")
+
+    assert done.returncode == 4
+    assert "wrk gave up with 1" in done.stderr
+    assert json.loads(done.stdout or "null") is None

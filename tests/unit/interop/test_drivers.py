@@ -1,0 +1,213 @@
+"""What drivers refuse, are told to do, and how their words are read; their sources are the oracle."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadlens.interop.drivers import DRIVERS, Printed
+from loadlens.interop.drivers.wrk import without_additions
+from loadlens.model.workload import Body, Check, Closed, Connection, Open, Plan, Think, Tls
+from tests.unit.render import hit_result
+
+SECOND = 1_000_000_000
+
+
+def plan(**stream: Any) -> Plan:
+    made = hit_result.plan(stream.pop("workload", Closed(users=4)))
+    return replace(made, streams=(replace(made.streams[0], **stream),), duration_ns=3 * SECOND)
+
+
+def with_step(made: Plan, **step: Any) -> Plan:
+    stream = made.streams[0]
+    scenario = stream.scenarios[0]
+    bent = replace(scenario, steps=(replace(scenario.steps[0], **step),))
+    return replace(made, streams=(replace(stream, scenarios=(bent,)),))
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (plan(workload=Open(rate_per_s=5.0)), "keeps no rate"),
+        (plan(workload=Closed(users=2, think=Think("fixed", ns=5))), "neither think"),
+        (plan(workload=Closed(users=2, ramp_ns=5)), "one level of load"),
+        (replace(plan(), warmup_ns=5), "no warm-up"),
+        (with_step(plan(), path="/{{uuid}}"), "fills no {{...}}"),
+        (with_step(plan(), checks=(Check("contains", text="a"),)), "checks no answers"),
+        (plan(connection=Connection("requests", requests=5)), "a new one for each request"),
+        (plan(cookies="keep"), "no cookies"),
+        (plan(timeout_ns=SECOND // 2), "time-out in whole seconds"),
+        (replace(plan(), duration_ns=SECOND // 2), "duration in whole seconds"),
+        (plan(target=replace(plan().streams[0].target, tls=Tls())), "verifies no certificates"),
+    ],
+)
+def test_what_a_driver_cannot_do_is_named(name: str, made: Plan, words: str) -> None:
+    faults = DRIVERS[name].faults(made)
+
+    assert [fault for fault in faults if words in fault and name in fault], faults
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_plain_load_has_no_faults(name: str) -> None:
+    assert DRIVERS[name].faults(plan()) == []
+
+
+def test_wrk_counts_to_no_number_of_requests() -> None:
+    assert DRIVERS["wrk"].faults(plan(workload=Closed(users=2, requests=10)))
+
+
+@pytest.mark.parametrize(("users", "threads"), [(1, 1), (4, 2), (5, 1), (6, 2)])
+def test_wrk_gets_threads_that_divide_its_connections(tmp_path: Path, users: int, threads: int) -> None:
+    # wrk.c: t->connections = cfg.connections / cfg.threads; the rest is never opened.
+    made = replace(plan(workload=Closed(users=users)), threads=2)
+
+    words = DRIVERS["wrk"].command(made, tmp_path)
+
+    assert words[:5] == ["wrk", "-t", str(threads), "-c", str(users)]
+
+
+def test_ab_gets_the_time_limit_before_the_number_that_it_sets(tmp_path: Path) -> None:
+    words = DRIVERS["ab"].command(plan(workload=Closed(users=2, requests=50)), tmp_path)
+
+    assert words.index("-t") < words.index("-n")
+    assert words[words.index("-n") + 1] == "50"
+    assert "-k" in words
+    assert words[-1] == "http://127.0.0.1:8080/json"
+
+
+def test_a_body_reaches_ab_by_a_file(tmp_path: Path) -> None:
+    made = with_step(
+        plan(), method="PUT", body=Body("text", text="é"), headers=(("Content-Type", "text/x"), ("A", "b"))
+    )
+
+    words = DRIVERS["ab"].command(made, tmp_path)
+
+    assert Path(words[words.index("-u") + 1]).read_bytes() == "é".encode()
+    assert words[words.index("-T") + 1] == "text/x"
+    assert words[words.index("-H") + 1] == "A: b"
+    assert words.count("-H") == 1
+
+
+def shown_by_wrk(measured: dict[int, int], expected: int) -> dict[int, int]:
+    """stats_correct of wrk's src/stats.c, line by line."""
+    data = Counter(measured)
+    for n in range(expected * 2, max(measured) + 1):
+        count = data[n]
+        m = n - expected
+        while count and m > expected:
+            data[m] += count
+            m -= expected
+    return {value: count for value, count in data.items() if count}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_wrk_adds_is_taken_away_exactly(seed: int) -> None:
+    import random
+
+    draw = random.Random(seed)
+    measured = dict(Counter(int(draw.expovariate(1 / 900)) for _ in range(400)))
+    requests, connections = sum(measured.values()), draw.randint(1, 20)
+    duration = requests // connections * draw.randint(100, 800)
+    shown = shown_by_wrk(measured, duration // (requests // connections))
+
+    left = without_additions(shown, requests=requests, connections=connections, duration_us=duration)
+
+    assert left == measured
+    assert sum(shown.values()) > requests  # there was something to take away
+
+
+WRK_SAID: dict[str, Any] = {
+    "duration_us": 2_000_000, "requests": 10, "bytes": 4200, "connect": 1, "read": 2, "write": 3,
+    "status": 4, "timeout": 0, "latency_us": [[1000, 5], [2000, 4], [100_000, 1]],
+}  # fmt: skip
+
+
+def read_wrk(tmp_path: Path, **bent: Any) -> Any:
+    (tmp_path / "loadlens.json").write_text(json.dumps(WRK_SAID | bent))
+    return DRIVERS["wrk"].read(Printed("", tmp_path), plan())
+
+
+def test_counts_and_times_of_wrk(tmp_path: Path) -> None:
+    # Ten requests over 4 connections in 2 s: one a connection each second, far above every latency.
+    told = read_wrk(tmp_path)
+
+    assert (told.answered, told.unexpected_status, told.failed, told.bytes_in) == (10, 4, 6, 4200)
+    assert told.seconds == 2
+    assert told.times.count == 10
+    assert told.times.mean == pytest.approx((5 * 1 + 4 * 2 + 100) / 10 / 1e3)
+    assert told.times.quantiles["p50"] == 0.001
+    assert told.times.quantiles["p75"] == 0.002
+    assert told.times.quantiles["p99"] == told.times.most == 0.1
+
+
+def test_answers_after_the_timeout_are_longer_than_all_that_wrk_timed(tmp_path: Path) -> None:
+    told = read_wrk(tmp_path, timeout=1, latency_us=[[1000, 5], [2000, 4]])
+
+    assert told.times.censored == 1
+    assert told.times.quantiles["p90"] == 0.002  # the ninth of ten
+    assert "p95" not in told.times.quantiles
+    assert told.times.mean is None
+    assert told.times.most is None
+
+
+def test_latencies_of_wrk_that_do_not_come_out_even_are_left_out(tmp_path: Path) -> None:
+    told = read_wrk(tmp_path, latency_us=[[1000, 5]])
+
+    assert told.times is None
+    assert "left out" in told.notes[0]
+
+
+def test_wrk_that_did_not_end_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="did not come to its end"):
+        DRIVERS["wrk"].read(Printed("", tmp_path), plan())
+
+
+AB_SAID = """
+Concurrency Level:      4
+Time taken for tests:   0.500 seconds
+Complete requests:      30
+Failed requests:        23
+   (Connect: 1, Receive: 1, Length: 21, Exceptions: 0)
+Non-2xx responses:      3
+Total transferred:      3000 bytes
+HTML transferred:       300 bytes
+
+Connection Times (ms)
+              min  mean[+/-sd] median   max
+Total:          1    7   2.5      6      12
+"""
+
+
+def test_counts_of_ab(tmp_path: Path) -> None:
+    told = DRIVERS["ab"].read(Printed(AB_SAID, tmp_path), plan())
+
+    assert (told.answered, told.failed, told.unexpected_status) == (29, 2, None)
+    assert told.errors == {"connect": 1, "receive": 1, "length": 21, "exceptions": 0}
+    assert (told.seconds, told.bytes_in, told.bytes_in_bodies, told.bytes_out) == (0.5, 3000, 300, None)
+    assert told.times is None  # no file of percentages
+
+
+def test_times_of_ab_come_from_its_file_of_percentages(tmp_path: Path) -> None:
+    rows = "".join(f"{percent},{percent + 0.125:.3f}\n" for percent in range(101))
+    (tmp_path / "served.csv").write_text(f"Percentage served,Time in ms\n{rows}")
+
+    times = DRIVERS["ab"].read(Printed(AB_SAID, tmp_path), plan()).times
+
+    assert times is not None
+    assert times.quantiles == pytest.approx(
+        {"p50": 0.050125, "p75": 0.075125, "p90": 0.090125, "p95": 0.095125, "p99": 0.099125}
+    )
+    assert (times.least, times.most) == pytest.approx((0.000125, 0.100125))
+    assert (times.mean, times.deviation) == (0.007, 0.0025)
+
+
+@pytest.mark.parametrize("text", ["", "Complete requests:      30\n"])
+def test_output_of_ab_without_its_counts_is_no_result(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ValueError, match="no line"):
+        DRIVERS["ab"].read(Printed(text, tmp_path), plan())
