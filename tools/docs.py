@@ -61,7 +61,19 @@ def cli_page() -> str:
             parts.append(
                 f"| {shown}{value} | {(getattr(param, 'help', '') or '').replace('|', chr(92) + '|')} |\n"
             )
+        parts += _other_flags(name)
     return "".join(parts)
+
+
+def _other_flags(verb: str) -> list[str]:
+    """Rows for the flags of a verb that reads them as another program does."""
+    flags = getattr(importlib.import_module("loadlens.cli"), verb, None)
+    rows = []
+    for flag in getattr(flags, "FLAGS", ()):
+        shown = f"`-{flag.name}` {flag.value}".strip()
+        says = f"Refused: {flag.says}; try {flag.instead}" if flag.instead else flag.says
+        rows.append(f"| {shown} | {says} |\n")
+    return rows
 
 
 def glossary_page() -> str:

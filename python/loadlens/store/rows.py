@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
+_CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<u2": "H", "<u1": "B"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class RowFormat:
     def of_version(self, version: int) -> tuple[tuple[str, str], ...]:
         """The fields of a row of this version."""
         return self.fields if version == self.version else self.fields[: self.fields_of_1]
+
+    def packed(self, version: int) -> struct.Struct:
+        """A row of this version as `struct` reads it."""
+        return struct.Struct("<" + "".join(_CODES[kind] for _, kind in self.of_version(version)))
 
 
 SAMPLE = RowFormat(
@@ -104,6 +109,21 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
     """
     import numpy as np
 
+    for version, payload in _payloads(path, form):
+        yield np.frombuffer(payload, dtype=np.dtype(list(form.of_version(version))))
+
+
+def tuples(path: Path, form: RowFormat) -> Iterator[tuple[int, ...]]:
+    """The rows of a file's whole chunks one by one, without numpy; of the newest version only."""
+    row = form.packed(form.version)
+    for version, payload in _payloads(path, form):
+        if version != form.version:
+            raise RecordError(f"rows of version {version} are read through polars only", where=str(path))
+        yield from row.iter_unpack(payload)
+
+
+def _payloads(path: Path, form: RowFormat) -> Iterator[tuple[int, bytes]]:
+    """(version, bytes) of the file's whole chunks."""
     if not path.is_file():
         return
     with files.touching("read", path), path.open("rb") as file:
@@ -113,11 +133,11 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
                 return
             version = int(magic[3:])
             layout.refuse_newer(version, path, newest=form.version)
-            kind = np.dtype(list(form.of_version(version)))
-            payload = file.read(rows * kind.itemsize)
-            if len(payload) != rows * kind.itemsize or zlib.crc32(payload) != crc:
+            length = rows * form.packed(version).size
+            payload = file.read(length)
+            if len(payload) != length or zlib.crc32(payload) != crc:
                 return
-            yield np.frombuffer(payload, dtype=kind)
+            yield version, payload
 
 
 def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:

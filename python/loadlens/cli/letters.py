@@ -1,0 +1,144 @@
+"""Flags as ab (getopt) and hey (Go) read them: letters that cling to values, long names with one dash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loadlens.errors import UsageError
+
+# How click is kept from reading what belongs to the other program's grammar.
+UNREAD: Final[dict[str, Any]] = {
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag of the other program."""
+
+    name: str
+    says: str
+    value: str = ""  # what stands behind it; empty: nothing
+    instead: str = ""  # it cannot be honoured: what to try; `says` is why
+
+
+Given = list[tuple[Flag, str]]
+
+
+def getopt(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Given, list[str]]:
+    """Read letters up to the first word that is none: `-n 10`, `-n10`, `-kn 10`.
+
+    Returns:
+        The flags in their order with their values, and the other words.
+
+    Raises:
+        UsageError: An unknown letter, or one without its value.
+    """
+    known = {flag.name: flag for flag in flags}
+    given: Given = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word == "--":
+            break
+        letters = word[1:]
+        while letters:
+            flag = _known(known, letters[0], verb)
+            letters = letters[1:]
+            if not flag.value:
+                given.append((flag, ""))
+                continue
+            given.append((flag, letters or _next(rest, flag, verb)))
+            letters = ""
+    return given, rest
+
+
+def go_flags(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Given, list[str]]:
+    """Read flags as Go does, up to the first word that is none: `-n 10`, `-n=10`, `--n=10`, `-h2=false`.
+
+    Raises:
+        UsageError: An unknown flag, one without its value, or a switch that is neither true nor false.
+    """
+    known = {flag.name: flag for flag in flags}
+    given: Given = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+        flag = _known(known, name, verb)
+        if flag.value:
+            given.append((flag, value if equals else _next(rest, flag, verb)))
+        elif not equals or value in ("1", "t", "T", "true", "TRUE", "True"):
+            given.append((flag, ""))
+        elif value not in ("0", "f", "F", "false", "FALSE", "False"):
+            raise UsageError(f"neither true nor false: {value!r}", where=f"-{name}", hint=f"-{name}")
+    return given, rest
+
+
+def refuse(given: Given, verb: str) -> None:
+    """Raise when flags are among them that cannot be honoured, all at once."""
+    refused = {flag.name: flag for flag, _ in given if flag.instead}
+    if refused:
+        raise UsageError(
+            "; ".join(f"-{flag.name} {flag.value}".strip() + f": {flag.says}" for flag in refused.values()),
+            where=f"loadlens {verb} {' '.join(f'-{name}' for name in refused)}",
+            hint="; ".join(dict.fromkeys(flag.instead for flag in refused.values())),
+        )
+
+
+def usage(first: str, flags: Sequence[Flag]) -> Iterator[str]:
+    """The lines of a help text: what is honoured, then what is not and what to try instead."""
+    yield first
+    yield "Options are:"
+    for flag in flags:
+        if not flag.instead:
+            yield f"    {f'-{flag.name} {flag.value}'.strip():<20} {flag.says}"
+    yield "Not honoured:"
+    for flag in flags:
+        if flag.instead:
+            yield f"    {f'-{flag.name} {flag.value}'.strip():<20} {flag.says}; try {flag.instead}"
+
+
+def whole(text: str, flag: str, *, at_least: int, at_most: int | None = None) -> int:
+    """A whole number behind a flag."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise UsageError(f"not a whole number: {text[:60]!r}", where=flag, hint=f"{flag} 100") from None
+    if number < at_least:
+        raise UsageError(f"at least {at_least}, got {number}", where=flag, hint=f"{flag} {at_least}")
+    if at_most is not None and number > at_most:
+        raise UsageError(f"at most {at_most}, got {number}", where=flag, hint=f"{flag} {at_most}")
+    return number
+
+
+def literal(text: str, flag: str) -> str:
+    """Text that goes out as it is; braces would be filled by the engine."""
+    if "{{" in text:
+        raise UsageError(
+            "{{...}} is filled for each request by loadlens and would not go out as it stands",
+            where=flag,
+            hint="loadlens hit, whose headers are templates on purpose",
+        )
+    return text
+
+
+def _known(known: Mapping[str, Flag], name: str, verb: str) -> Flag:
+    if name not in known:
+        raise UsageError(f"{verb} has no flag -{name[:40]}", hint=f"loadlens {verb} -h")
+    return known[name]
+
+
+def _next(rest: list[str], flag: Flag, verb: str) -> str:
+    if not rest:
+        raise UsageError(
+            f"-{flag.name} without its {flag.value}",
+            hint=f"loadlens {verb} -{flag.name} {flag.value.upper()}",
+        )
+    return rest.pop(0)
