@@ -74,3 +74,29 @@ def test_a_stretch_that_was_not_read_stays_so_when_readings_are_merged():
 
     assert len(merged) == 300
     assert [row["value"] for row in merged].count(None) == 100
+
+
+def test_stretches_of_a_heat_map_are_whole_columns_of_the_measured_part():
+    # 3 s of warm-up are cut; 8 s in columns of 1 s, none in the sixth
+    cells = [{"t": 3.0 + i, "t2": 4.0 + i, "lo": 10.0, "hi": 20.0, "n": i + 1} for i in range(8) if i != 5]
+
+    table = charts.table(Chart("heat", "a", "h", {"cells": tuple(cells)}, {}, "c"))
+
+    assert table is not None
+    counts = [(str(row[0]), row[1]) for row in table.rows]
+    assert counts[0] == ("3–4 s", 1)
+    assert counts[5] == ("8–9 s", 0)
+    assert counts[-1] == ("10–11 s", 8)
+    assert len(counts) == 8
+
+
+def test_a_curve_that_ends_in_the_name_of_its_metric_has_room_for_it():
+    rows = [{"metric": "run=c100", "nines": n, "ms": 1.0, "lo": None, "hi": None} for n in (2.0, 10.0)]
+
+    named = charts.spec(Chart("quantiles", "a", "h", {"curve": tuple(rows)}, {}, "c"))
+    short = charts.spec(
+        Chart("quantiles", "a", "h", {"curve": tuple({**r, "metric": "r"} for r in rows)}, {}, "c")
+    )
+
+    # the fonts of a browser are wider than those that the picture is measured with, by the same share
+    assert named["padding"]["right"] > short["padding"]["right"]
