@@ -257,7 +257,9 @@ def handed_on(trial: TrialMeasures, proxy: str) -> Part | None:
         return None
     forwarded = books.count("forwarded_total")
     lost = books.count("upstream_errors_total", *FAILURES)
-    return Part(f"handed on by {proxy}", max(0, forwarded - lost), forwarded)
+    # the service may still be at work for clients that have gone when its counter is read for the last time
+    gone = books.count("outcomes_total", "gone")
+    return Part(f"handed on by {proxy}", max(0, forwarded - lost - gone), forwarded)
 
 
 def held_back(trial: TrialMeasures, proxy: str) -> int | None:
@@ -265,5 +267,5 @@ def held_back(trial: TrialMeasures, proxy: str) -> int | None:
     books = read(trial, proxy)
     if books is None:
         return None
-    lost = books.count("upstream_errors_total", *FAILURES)
+    lost = books.count("upstream_errors_total", *FAILURES) + books.count("outcomes_total", "gone")
     return books.count("requests_total") - books.count("forwarded_total") + lost

@@ -190,6 +190,15 @@ def test_what_a_service_counted_is_held_against_what_the_proxy_handed_on() -> No
     assert (wrong.observed, wrong.state) == (60, "bad")
 
 
+def test_what_was_handed_on_for_clients_that_have_gone_may_not_be_counted_yet() -> None:
+    # 2 of the 39 answers were for nobody any more
+    gone = FIGURES | {"outcomes_total passed": (1.0, 38.0), "outcomes_total gone": (0.0, 2.0)}
+
+    row = row_of(guarded(37.0, gone), "api, served_total")
+
+    assert (row.expected_low, row.expected_high, row.state) == (37, 40, "ok")
+
+
 def test_every_format_shows_what_the_proxy_did() -> None:
     made = report(guarded(39.0, FIGURES))  # type: ignore[arg-type]  # of the same shape
 
