@@ -35,6 +35,7 @@ class ScriptedRun:
         self.verdict = "kept_up"
         self.law_holds = True
         self.errors: dict[str, Any] = {}
+        self.intervals: str | None = None  # an interval log in the place of the usual one
         type(self).runs.append(self)
 
     def notes(self) -> list[str]:
@@ -44,7 +45,10 @@ class ScriptedRun:
         self.t0 = time.monotonic_ns()
         type(self).script(self)
         if self.plan.record is not None:
-            records.write_live_of_engine(Path(self.plan.record.dir), samples=10)
+            live = Path(self.plan.record.dir)
+            records.write_live_of_engine(live, samples=10)
+            if self.intervals is not None:
+                (live / "intervals.hlog").write_text(self.intervals)
 
     def wait(self, timeout_s: float) -> bool:
         self.turns -= 1

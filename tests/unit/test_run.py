@@ -105,18 +105,20 @@ def test_the_generator_takes_the_cpus_that_the_study_gives_to_no_service(
     assert cpus(free) is None
 
 
+def settling_for_8_s() -> str:
+    """The interval log of a trial of 40 s: slow for 8 s, then steady."""
+    return "".join(
+        records.hlog_line("load.look.ok.response", second, 1.0, {value: 50 + second % 3})
+        for second, value in enumerate([40_000_000] * 8 + [10_000_000] * 32)
+    )
+
+
 def test_settling_is_seen_in_the_medians_of_the_interval_log(tmp_path: Path) -> None:
     study = records.study()
-    slow_then_steady = [40_000_000] * 8 + [10_000_000] * 32  # 8 s of warm-up in a trial of 40 s
     with store.create_run(tmp_path / "run", study, records.trials(study), {}) as writer:
         trial = writer.trial(records.trials(study)[0])
         records.write_live(trial.live)
-        (trial.live / "intervals.hlog").write_text(
-            "".join(
-                records.hlog_line("load.look.ok.response", second, 1.0, {value: 50 + second % 3})
-                for second, value in enumerate(slow_then_steady)
-            )
-        )
+        (trial.live / "intervals.hlog").write_text(settling_for_8_s())
         trial.seal(store.TrialEnd(TrialStatus.COMPLETE, (), records.engine_result(), 1, 1))
 
     assert settling.settled_after_ns(trial.path) == 8 * 10**9
@@ -217,13 +219,15 @@ def test_a_trial_is_one_line_where_nothing_can_be_drawn() -> None:
             throughput_rps=None,
         )
     )
+    PlainPrinter(out).tell(replace(ended, unexpected_status=3, check_failed=12))
 
-    first, second = out.getvalue().splitlines()
+    first, second, third = out.getvalue().splitlines()
     assert re.fullmatch(r"\d\d:\d\d:\d\d", first[:8])
     assert first[8:] == "  23/132 alone workers=2 users=10 block=1 valid 9.1/s failed 0 left 48m"
     assert second[8:] == (
         "  23/132 alone workers=2 users=10 block=1 invalid (reset not verified), will be repeated left 48m"
     )
+    assert third[8:].endswith("valid 9.1/s failed 0 unexpected status 3 check failed 12 left 48m")
 
 
 # --- interrupts --------------------------------------------------------------------------------------
@@ -504,6 +508,25 @@ def test_a_stopped_run_keeps_what_is_done_and_goes_on_with_the_rest(
     ]
     assert after.trials[1].status is TrialStatus.ABORTED  # kept beside its second attempt
     assert after.trials[2].name == "block-1.2"
+
+
+def test_a_resumed_run_warms_up_for_as_long_as_its_earlier_trials_needed(
+    tmp_path: Path, scripted: type[ScriptedRun]
+) -> None:
+    def settle_late(run: ScriptedRun) -> None:
+        run.turns, run.intervals = 20, settling_for_8_s()
+
+    scripted.script = staticmethod(settle_late)
+    path = tiny.write_study(tmp_path / "study", trials=3, users="[1]")
+    path.write_text(path.read_text().replace("warmup: 0s", "warmup: auto"))
+    study = tiny.planned(path)
+    with pytest.raises(Stopped):
+        run_study(study, tmp_path / "run", progress=stop_at(2), cache=tmp_path / "cache")
+
+    run_study(study, tmp_path / "run", resume=True, cache=tmp_path / "cache")
+
+    # Two before Ctrl-C, of which one is whole, and two after it.
+    assert [run.plan.warmup_ns / 1e9 for run in scripted.runs] == [5.0, 8.0, 8.0, 8.0]
 
 
 def test_ctrl_c_while_services_start_leaves_none(tmp_path: Path, scripted: type[ScriptedRun]) -> None:

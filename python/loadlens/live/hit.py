@@ -1,4 +1,4 @@
-"""The live view of one load: twelve lines drawn in place on stderr, erased before the summary.
+"""The live view of one load: some twelve lines drawn in place on stderr, erased before the summary.
 
 `frame` is a pure function of what the engine said; `HitView` only remembers seconds and draws.
 """
@@ -92,7 +92,7 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
     scale = numbers.scale("s", [last["p50_s"], so_far["p50_s"]])
 
     def line(name: str, now: str, all_: str, note: str = "") -> str:
-        return f"  {name:<12}{now:>12}{all_:>12}   {note}".rstrip()
+        return f"  {name:<18}{now:>12}{all_:>12}   {note}".rstrip()
 
     def times(key: str) -> list[float | None]:
         return [second[key] for second in seconds]
@@ -103,12 +103,13 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
     def rate(value: float) -> str:
         return numbers.value(value, PER_SECOND)
 
-    failed = so_far["failed"]
+    bad = [key for key in ("unexpected_status", "check_failed") if so_far[key]]
+    is_good = not bad and not so_far["failed"]
     lines = [
         _heading(title, progress, width),
-        " preliminary      last 1 s      so far   each column 1 s",
+        f" {'preliminary':<19}{'last 1 s':>12}{'so far':>12}   each column 1 s",
         line(
-            "requests/s",
+            "successes/s",
             rate(last["rps"]),
             rate(so_far["rps"]),
             sparkline([second["rps"] for second in seconds], from_zero=True),
@@ -119,11 +120,12 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
         line(
             f"p99  {scale.name}", in_unit(last["p99_s"]), in_unit(so_far["p99_s"]), sparkline(times("p99_s"))
         ),
+        *(line(key.replace("_", " "), numbers.count(last[key]), numbers.count(so_far[key])) for key in bad),
         line(
             "failed",
             numbers.count(last["failed"]),
-            numbers.count(failed),
-            "" if failed else "no failures yet",
+            numbers.count(so_far["failed"]),
+            "no failures yet" if is_good else "",
         ),
         line("in flight", numbers.count(stream["in_flight"]), ""),
         *_strip(seconds, scale),

@@ -191,7 +191,12 @@ def _now(state: RunState) -> str:
     parts = [f"{phase}{load['elapsed_s']:.0f}{total} s", f"{numbers.value(last['rps'], PER_SECOND)} /s"]
     if last["p99_s"] is not None:
         parts.append(f"p99 {numbers.with_unit(last['p99_s'], 's')}")
-    parts.append(f"failed {numbers.count(stream['failed'])}")
+    so_far = stream["so_far"]
+    parts += [
+        f"{key.replace('_', ' ')} {numbers.count(so_far[key])}"
+        for key in ("unexpected_status", "check_failed", "failed")
+        if so_far[key] or key == "failed"
+    ]
     return "   ".join(parts)
 
 

@@ -75,6 +75,8 @@ class TrialEnded:
     failed: int
     will_repeat: bool
     remaining: Remaining
+    unexpected_status: int = 0
+    check_failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ def _trial_line(event: TrialEnded) -> str:
     """`23/132 alone workers=2 users=10 block=1 valid 9.1/s failed 0 left 48m`."""
     word = "valid" if event.status is TrialStatus.COMPLETE else event.status.value
     rate = "" if event.throughput_rps is None else f" {event.throughput_rps:.4g}/s failed {event.failed}"
+    rate += f" unexpected status {event.unexpected_status}" if event.unexpected_status else ""
+    rate += f" check failed {event.check_failed}" if event.check_failed else ""
     reasons = f" ({'; '.join(event.reasons)})" if event.reasons else ""
     again = ", will be repeated" if event.will_repeat else ""
     name = f"{event.planned.case.name} block={event.planned.block}"

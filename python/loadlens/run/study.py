@@ -157,6 +157,7 @@ class _Run:
         left = {(trial["case"], trial["block"]) for trial in record.unfinished()}
         self.complete = {self._key(trial) for trial in self.trials} - left
         pending = [trial for trial in self.trials if self._key(trial) in left]
+        self._take_up(record, pending)
         self._tell(
             RunStarted(
                 self.writer.path,
@@ -224,16 +225,27 @@ class _Run:
         self.reset_for = place
         return due
 
+    def _take_up(self, record: store.RunRecord, pending: Sequence[PlannedTrial]) -> None:
+        """Know of the cases that are left what their trials before the resume have shown."""
+        cases = {trial.case.slug: trial.case for trial in pending}
+        for trial in record.trials:
+            case = cases.get(trial.case["slug"])
+            if case is not None and trial.status is TrialStatus.COMPLETE and trial.engine is not None:
+                self._know(case, trial.engine, trial.path)
+
     def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
-        """From a complete trial: its overhead, and its warm-up for the next of the case."""
-        engine = done.engine or {}
-        load_s = float(engine["warmup_s"]) + float(engine["measured_s"])
-        self.clock.learn(load_s, took_s)
+        """From a complete trial: its overhead, and what the next of its case goes by."""
+        if done.engine is not None:
+            self.clock.learn(_load_s(done.engine), took_s)
+            self._know(case, done.engine, done.trial.path)
+
+    def _know(self, case: Case, engine: Mapping[str, Any], path: Path) -> None:
+        """From a complete trial: how long its load lasted, and the warm-up for the next of the case."""
         if case.duration_ns is None:
-            self.lasted_s[case.slug] = load_s
+            self.lasted_s[case.slug] = _load_s(engine)
         if case.warmup_ns is None and case.duration_ns is not None:
             try:
-                settled = settling.settled_after_ns(done.trial.path)
+                settled = settling.settled_after_ns(path)
             except RecordError as fault:
                 self._tell(Warned(f"cannot see when {case.name} settled: {fault.message}"))
                 return
@@ -251,6 +263,7 @@ class _Run:
 
     def _tell_ended(self, trial: PlannedTrial, done: Conducted, attempt: int, *, will_repeat: bool) -> None:
         load = next(iter((done.engine or {}).get("streams", [])), None)
+        requests = {} if load is None else load["requests"]
         self._tell(
             TrialEnded(
                 trial,
@@ -260,9 +273,11 @@ class _Run:
                 done.status,
                 tuple(done.reasons),
                 throughput_rps=None if load is None else load["throughput_rps"]["value"],
-                failed=0 if load is None else load["requests"]["failed"],
+                failed=requests.get("failed", 0),
                 will_repeat=will_repeat and done.status is TrialStatus.INVALID,
                 remaining=self._remaining(),
+                unexpected_status=requests.get("unexpected_status", 0),
+                check_failed=requests.get("check_failed", 0),
             )
         )
 
@@ -294,3 +309,8 @@ class _Run:
     @staticmethod
     def _key(trial: PlannedTrial) -> tuple[str, int]:
         return (trial.case.slug, trial.block)
+
+
+def _load_s(engine: Mapping[str, Any]) -> float:
+    """How long the load of a trial lasted."""
+    return float(engine["warmup_s"]) + float(engine["measured_s"])

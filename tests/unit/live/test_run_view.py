@@ -81,16 +81,23 @@ def test_names_from_outside_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in "".join(lines(state_after(hostile), NOON))
 
 
+def under_load(**so_far: int) -> events.Load:
+    counts = {"unexpected_status": 0, "check_failed": 0, "failed": 0, **so_far}
+    stream = {"last": {"rps": 9.1, "p99_s": 1.31}, "so_far": counts}
+    return events.Load({"phase": "measure", "elapsed_s": 12.0, "total_s": 20.0, "streams": [stream]})
+
+
 def test_no_line_is_wider_than_eighty_columns_in_the_usual_case() -> None:
-    load = events.Load(
-        {
-            "phase": "measure",
-            "elapsed_s": 12.0,
-            "total_s": 20.0,
-            "streams": [{"failed": 0, "last": {"rps": 9.1, "p99_s": 1.31}}],
-        }
-    )
-    shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), load), NOON)
+    shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), under_load()), NOON)
 
     assert max(map(len, shown)) <= 80
     assert "  now    12 of 20 s   9.10 /s   p99 1.31 s   failed 0" in shown
+
+
+def test_answers_that_were_not_as_expected_are_shown_for_what_they_are() -> None:
+    load = under_load(unexpected_status=3, check_failed=1200)
+
+    shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), load), NOON)
+
+    said = "9.10 /s   p99 1.31 s   unexpected status 3   check failed 1,200   failed 0"
+    assert f"  now    12 of 20 s   {said}" in shown

@@ -36,7 +36,7 @@ pub struct ThreadEnds {
 #[derive(Clone, Debug, Default)]
 pub struct LiveStream {
     recent: VecDeque<LiveSpan>,
-    /// Of the phase so far: seconds, successes by response time, failures.
+    /// Of the phase so far.
     pub so_far: LiveSpan,
 }
 
@@ -47,6 +47,10 @@ pub struct LiveSpan {
     pub seconds: f64,
     /// Successes by response time.
     pub ok: Counts,
+    /// Answers whose status was not expected.
+    pub unexpected_status: u64,
+    /// Answers that failed a check.
+    pub check_failed: u64,
     /// Failures.
     pub failed: u64,
 }
@@ -55,6 +59,8 @@ impl LiveSpan {
     fn add(&mut self, other: &LiveSpan) {
         self.seconds += other.seconds;
         add_counts(&mut self.ok, &other.ok);
+        self.unexpected_status += other.unexpected_status;
+        self.check_failed += other.check_failed;
         self.failed += other.failed;
     }
 
@@ -393,15 +399,22 @@ impl Collector {
         }
         for index in 0..self.names.streams.len() {
             let first = self.names.first_step(index);
+            let steps = first..first + self.names.streams[index].steps.len();
+            let responses = |class: Class| {
+                let of_step =
+                    move |step: usize| &sum.cells[step * CLASSES + class as usize].response;
+                steps.clone().map(of_step)
+            };
+            let count =
+                |class| -> u64 { responses(class).map(|timing| timing.moments.count).sum() };
             let mut ok = TimingSum::default();
-            for step in first..first + self.names.streams[index].steps.len() {
-                ok.add(&sum.cells[step * CLASSES + Class::Ok as usize].response);
-            }
-            let failed = sum.streams[index].failed.iter().sum();
+            responses(Class::Ok).for_each(|timing| ok.add(timing));
             let span = LiveSpan {
                 seconds: seconds(sum.length()),
                 ok: ok.counts,
-                failed,
+                unexpected_status: count(Class::UnexpectedStatus),
+                check_failed: count(Class::CheckFailed),
+                failed: sum.streams[index].failed.iter().sum(),
             };
             let stream = &mut live.streams[index];
             if sum.phase != Phase::Drain {

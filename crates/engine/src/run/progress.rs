@@ -77,6 +77,8 @@ fn of_stream(name: &str, index: usize, started: &Started, live: &Live) -> Value 
             "rps": rate(&last),
             "p50_s": quantile_s(&last, 0.5),
             "p99_s": quantile_s(&last, 0.99),
+            "unexpected_status": last.unexpected_status,
+            "check_failed": last.check_failed,
             "failed": last.failed,
             "histogram": coarse(last.ok.iter().map(|(bucket, count)| (bucket_high(*bucket as usize), *count))),
         },
@@ -84,6 +86,8 @@ fn of_stream(name: &str, index: usize, started: &Started, live: &Live) -> Value 
             "rps": rate(so_far),
             "p50_s": quantile_s(so_far, 0.5),
             "p99_s": quantile_s(so_far, 0.99),
+            "unexpected_status": so_far.unexpected_status,
+            "check_failed": so_far.check_failed,
             "failed": so_far.failed,
         },
     })

@@ -85,6 +85,27 @@ fn progress_tells_where_the_run_stands_from_before_the_start_to_after_the_end() 
 }
 
 #[test]
+fn progress_counts_each_answer_that_was_not_as_expected_for_what_it_is() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    let mut load = stream("load", origin.port, "/status?codes=200:3,500:1");
+    load["workload"] = closed(1, 40);
+    load["scenarios"][0]["steps"][0]["checks"] = json!([{"kind": "size", "is": {"above": 1e9}}]);
+
+    let mut run = Run::new(&plan(vec![load]).to_string()).expect("the plan is good");
+    run.start().expect("the run starts");
+    assert!(run.wait(LIMIT));
+
+    let so_far = &progress(&run)["streams"][0]["so_far"];
+    let counts = ["unexpected_status", "check_failed", "failed"].map(|name| &so_far[name]);
+    assert_eq!(counts, [&json!(10), &json!(30), &json!(0)], "{so_far}");
+    assert_eq!(
+        (&so_far["rps"], &so_far["p50_s"]),
+        (&json!(0.0), &json!(null))
+    );
+}
+
+#[test]
 fn a_run_that_is_stopped_keeps_its_counts_and_ends_at_once() {
     let _machine = shared();
     let origin = origin(Config::default());
