@@ -1,14 +1,18 @@
-//! The system calls that the proxy needs, each wrapped once, so that `unsafe` lives here alone.
+//! The system calls that the proxy needs: the engine's where it has them, the others wrapped once, so that `unsafe`
+//! lives here alone.
 //!
-//! Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed.
+//! Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed. epoll is one of its own: the engine
+//! wants changes of a state told (edge-triggered), the proxy the state, since it stops reading when it has no room.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use loadlens_engine::transport::sys::{self, Socket};
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub(crate) fn now_ns() -> u64 {
-    loadlens_engine::clock::monotonic_ns()
+    sys::monotonic_ns()
 }
 
 fn check(code: libc::c_int) -> io::Result<libc::c_int> {
@@ -96,30 +100,27 @@ fn set_option(
     check(unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) }).map(|_| ())
 }
 
-fn socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: no pointers; the descriptor returned is ours alone.
-    let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+/// A socket that does not block, with TCP_NODELAY.
+fn socket(address: SocketAddrV4) -> io::Result<(OwnedFd, Socket)> {
+    let socket = Socket::open(&SocketAddr::V4(address)).map_err(io::Error::from_raw_os_error)?;
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let owned = unsafe { OwnedFd::from_raw_fd(socket.descriptor()) };
+    Ok((owned, socket))
 }
 
-fn raw_address(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
+/// A socket that listens, and the port it has.
+pub(crate) fn listen(address: SocketAddrV4, backlog: i32) -> io::Result<(OwnedFd, u16)> {
+    let (socket, _) = socket(address)?;
+    let fd = socket.as_raw_fd();
+    set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    let mut raw = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
         sin_port: address.port().to_be(),
         sin_addr: libc::in_addr {
             s_addr: u32::from(*address.ip()).to_be(),
         },
         sin_zero: [0; 8],
-    }
-}
-
-/// A socket that listens, and the port it has.
-pub(crate) fn listen(address: SocketAddrV4, backlog: i32) -> io::Result<(OwnedFd, u16)> {
-    let socket = socket()?;
-    let fd = socket.as_raw_fd();
-    set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
-    let mut raw = raw_address(address);
+    };
     let mut size = std::mem::size_of_val(&raw) as libc::socklen_t;
     // SAFETY: `raw` is a whole sockaddr_in and `size` is its size, in both calls.
     check(unsafe { libc::bind(fd, (&raw const raw).cast(), size) })?;
@@ -148,63 +149,33 @@ pub(crate) fn accept(listener: RawFd) -> io::Result<Option<OwnedFd>> {
 
 /// Begins to connect; the socket becomes writable when that is decided.
 pub(crate) fn connect(address: SocketAddrV4) -> io::Result<OwnedFd> {
-    let socket = socket()?;
-    let fd = socket.as_raw_fd();
-    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
-    let raw = raw_address(address);
-    let size = std::mem::size_of_val(&raw) as libc::socklen_t;
-    // SAFETY: `raw` is a whole sockaddr_in and `size` is its size.
-    let code = unsafe { libc::connect(fd, (&raw const raw).cast(), size) };
-    if code < 0 {
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EINPROGRESS) {
-            return Err(error);
-        }
-    }
-    Ok(socket)
+    let (owned, socket) = socket(address)?;
+    socket
+        .connect(&SocketAddr::V4(address))
+        .map_err(io::Error::from_raw_os_error)?;
+    Ok(owned)
 }
 
 /// How connecting ended.
 pub(crate) fn connected(fd: RawFd) -> io::Result<()> {
-    let mut code: libc::c_int = 0;
-    let mut size = std::mem::size_of_val(&code) as libc::socklen_t;
-    // SAFETY: `code` is as large as `size` says.
-    check(unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut code).cast(),
-            &mut size,
-        )
-    })?;
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(code))
+    match Socket::borrowed(fd).take_error() {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
 /// Receives what is there; `WouldBlock` when nothing is, 0 when the peer has ended its side.
 pub(crate) fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: `buffer` has room for `len` bytes.
-    let count = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-    if count < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(count as usize)
-    }
+    Socket::borrowed(fd)
+        .receive(buffer)
+        .map_err(io::Error::from_raw_os_error)
 }
 
 /// Sends what fits; `WouldBlock` when nothing does.
 pub(crate) fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: `bytes` is read only.
-    let count = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    if count < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(count as usize)
-    }
+    Socket::borrowed(fd)
+        .send(bytes)
+        .map_err(io::Error::from_raw_os_error)
 }
 
 /// Bytes that were sent and that the peer has not acknowledged yet.
@@ -246,21 +217,12 @@ pub(crate) fn reset_on_close(fd: RawFd) {
 
 /// Lets this thread's timers fire on time instead of up to 50 microseconds late.
 pub(crate) fn precise_timers() {
-    // SAFETY: no pointers; a failure leaves the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+    sys::sharpen_sleeps();
 }
 
-/// Raises the limit of open descriptors as far as this process may.
+/// Raises the limit of open descriptors as far as this process may; a failure leaves the old limit.
 pub(crate) fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is a valid rlimit in both calls; a failure leaves the old limit.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
+    if let Ok((_, hard)) = sys::file_limits() {
+        let _ = sys::set_file_limit(hard, hard);
     }
 }

@@ -1,8 +1,7 @@
 //! The one loop: epoll, timers, and what is to be done next. One thread, so that every bound holds exactly:
 //! there is never a moment in which two threads each see the last place free.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -15,6 +14,10 @@ use crate::settings::{Above, Direction, Settings};
 use crate::slab::{Slab, KIND, RESERVED};
 use crate::sys::{self, Epoll};
 use crate::wire::{Pacing, Peer, Wire, LOW};
+
+mod timers;
+
+use timers::{Timers, What};
 
 const LISTENER: u64 = RESERVED;
 const CONTROL: u64 = RESERVED + 1;
@@ -30,17 +33,6 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 
 const READ: u32 = libc::EPOLLIN as u32;
 const WRITE: u32 = libc::EPOLLOUT as u32;
-
-/// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The stage of a client, or an answer that is held back.
-    Stage,
-    /// The link of a wire is through.
-    Pace,
-    /// The service may have been silent for too long.
-    Deadline,
-}
 
 /// What is to be done before anything else is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +57,7 @@ pub(crate) struct Worker {
     /// Whose turn it is.
     pub turn: usize,
     pub jobs: VecDeque<Job>,
-    timers: BinaryHeap<Reverse<(u64, What, u64)>>,
+    timers: Timers,
     listener: OwnedFd,
     control: OwnedFd,
     /// The links that all connections share: to the clients, to the service.
@@ -98,7 +90,7 @@ impl Worker {
             idle: vec![Vec::new(); settings.upstreams.len()],
             turn: 0,
             jobs: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::default(),
             listener,
             control,
             links: [shared(Direction::Response), shared(Direction::Request)],
@@ -119,8 +111,8 @@ impl Worker {
         loop {
             let timeout_ns = self
                 .timers
-                .peek()
-                .map(|first| first.0 .0.saturating_sub(sys::now_ns()));
+                .next()
+                .map(|at_ns| at_ns.saturating_sub(sys::now_ns()));
             let count = self.epoll.wait(&mut events, timeout_ns);
             let events = &events[..count];
             // The service first: a connection that it has just ended must not be given to a new request.
@@ -390,7 +382,7 @@ impl Worker {
             self.books.client_bytes_out += count as u64;
         }
         if let Some(at_ns) = client.wire.time_link() {
-            self.timers.push(Reverse((at_ns, What::Pace, token)));
+            self.timers.push(at_ns, What::Pace, token);
         }
         let (pending, stage) = (client.wire.pending(), client.stage);
         match stage {
@@ -418,7 +410,7 @@ impl Worker {
             upstream.deadline_ns = now.saturating_add(self.settings.timeout_ns);
         }
         if let Some(at_ns) = upstream.wire.time_link() {
-            self.timers.push(Reverse((at_ns, What::Pace, token)));
+            self.timers.push(at_ns, What::Pace, token);
         }
         let has_room = upstream.wire.pending() < LOW && !upstream.has_all;
         let client = upstream.client;
@@ -455,109 +447,7 @@ impl Worker {
         watch(&self.epoll, &mut upstream.wire, reads, is_connecting);
     }
 
-    // --------------------------------------------------------------------------------------------- timers
-
-    /// Looks at a client's stage, or at an answer that is held back, at `at_ns`.
-    pub fn set_timer(&mut self, token: u64, at_ns: u64) {
-        self.timers.push(Reverse((at_ns, What::Stage, token)));
-    }
-
-    /// Sees to it that the deadline of a connection to the service is looked at: one timer each, which goes
-    /// on to the deadline as it then is.
-    pub fn time_upstream(&mut self, token: u64) {
-        if let Some(upstream) = self.upstreams.get(token) {
-            if !upstream.is_timed && upstream.deadline_ns > 0 {
-                upstream.is_timed = true;
-                let at_ns = upstream.deadline_ns;
-                self.timers.push(Reverse((at_ns, What::Deadline, token)));
-            }
-        }
-    }
-
-    fn fire_timers(&mut self) {
-        if self.timers.is_empty() {
-            return;
-        }
-        let now = sys::now_ns();
-        while let Some(&Reverse((at_ns, what, token))) = self.timers.peek() {
-            if at_ns > now {
-                return;
-            }
-            self.timers.pop();
-            match what {
-                What::Pace => self.fire_pace(token, now),
-                What::Deadline => self.fire_deadline(token, now),
-                What::Stage if is_upstream(token) => self.fire_held(token, now),
-                What::Stage => self.fire_stage(token, now),
-            }
-            self.work();
-        }
-    }
-
-    fn fire_pace(&mut self, token: u64, now_ns: u64) {
-        if is_upstream(token) {
-            let upstream = self.upstreams.get(token);
-            if upstream.is_some_and(|upstream| upstream.wire.grant(now_ns)) {
-                self.flush_upstream(token);
-            }
-        } else if let Some(client) = self.clients.get(token) {
-            if client.wire.grant(now_ns) {
-                self.flush_client(token);
-            }
-        }
-    }
-
-    fn fire_deadline(&mut self, token: u64, now_ns: u64) {
-        let timeout_ns = self.settings.timeout_ns;
-        let Some(upstream) = self.upstreams.get(token) else {
-            return;
-        };
-        upstream.is_timed = false;
-        // We do not listen, so it cannot be blamed for its silence.
-        let is_unheard =
-            upstream.wire.watched & READ == 0 && !matches!(upstream.part, Part::Connecting);
-        if is_unheard && upstream.deadline_ns > 0 {
-            upstream.deadline_ns = now_ns.saturating_add(timeout_ns);
-        }
-        if upstream.deadline_ns > now_ns {
-            self.time_upstream(token);
-        } else if upstream.deadline_ns > 0 {
-            self.time_out(token);
-        }
-    }
-
-    fn fire_held(&mut self, token: u64, now_ns: u64) {
-        let Some(upstream) = self.upstreams.get(token) else {
-            return;
-        };
-        if upstream.at_ns == 0 || upstream.at_ns > now_ns {
-            return;
-        }
-        upstream.at_ns = 0;
-        if matches!(upstream.part, Part::Held) {
-            upstream.part = Part::Head;
-            upstream.was_held = true;
-            self.read_answer(token);
-            self.watch_upstream(token);
-        }
-    }
-
-    fn fire_stage(&mut self, token: u64, now_ns: u64) {
-        let Some(client) = self.clients.get(token) else {
-            return;
-        };
-        if client.at_ns == 0 || client.at_ns > now_ns {
-            return;
-        }
-        client.at_ns = 0;
-        match client.stage {
-            Stage::Delayed => self.ask(token),
-            Stage::Waiting(_) => self.give_up_waiting(token),
-            Stage::Over => self.remove_client(token),
-            Stage::Breaking => self.break_off(token),
-            _ => {}
-        }
-    }
+    // ----------------------------------------------------------------------------------------------- ends
 
     /// Our side ends; the client is heard until its own end, so that what we said is not lost to a reset.
     pub fn end_client(&mut self, token: u64) {
