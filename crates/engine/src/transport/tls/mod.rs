@@ -50,7 +50,7 @@ pub struct Tls {
     out: Vec<u8>,
     /// Sessions by stream and suite.
     negotiated: Vec<(u8, SupportedCipherSuite, u64)>,
-    /// Whether the last receive left something that no event will tell of; plain connections do not set it.
+    /// Whether the last receive left something that no event will tell of.
     has_more: bool,
 }
 
@@ -147,6 +147,32 @@ impl Net for Tls {
         Ok(Handle { socket, at })
     }
 
+    fn connect_quietly(
+        &mut self,
+        address: &SocketAddr,
+        stream: u8,
+        token: u64,
+    ) -> Result<Handle, NetError> {
+        if self.configs[stream as usize].is_some() {
+            return self.connect(address, stream, token);
+        }
+        let socket = self.tcp.connect_quietly(address, stream, token)?;
+        Ok(Handle { socket, at: PLAIN })
+    }
+
+    /// A secured connection has its handshake before any request, and events drive that.
+    fn send_first(
+        &mut self,
+        handle: Handle,
+        token: u64,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, NetError> {
+        if handle.at != PLAIN {
+            return Ok(None);
+        }
+        self.tcp.send_first(handle.socket, token, bytes)
+    }
+
     fn connected(&mut self, handle: Handle) -> Result<(), NetError> {
         self.tcp.connected(handle.socket)
     }
@@ -239,5 +265,75 @@ impl Net for Tls {
             sessions,
         };
         self.negotiated.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::Plan;
+
+    /// A network for stream 0 without TLS and stream 1 with it.
+    fn half_secured() -> Tls {
+        let stream = |name: &str| {
+            json!({
+                "name": name, "role": "load", "timeout_ns": 1_000_000_000u64,
+                "target": {"host": "127.0.0.1", "port": 1, "authority": "127.0.0.1:1"},
+                "scenarios": [{"name": name, "weight": 1,
+                               "steps": [{"name": name, "method": "GET", "path": "/"}]}],
+                "workload": {"kind": "closed", "users": 1, "requests": 1},
+            })
+        };
+        let (plain, mut secured) = (stream("plain"), stream("secured"));
+        secured["target"]["tls"] = json!({"insecure": true});
+        let plan = json!({"schema_version": 1, "seed": 1, "streams": [plain, secured]});
+        let plan: Plan = serde_json::from_value(plan).unwrap();
+        let configs = configure(&plan).unwrap();
+        assert!(!configs.is_plain());
+        Tls::new(Epoll::new(16).unwrap(), &configs, 2)
+    }
+
+    #[test]
+    fn a_plain_connection_beside_secured_ones_takes_its_request_as_it_is_begun() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut net = half_secured();
+        let mut ready = Vec::with_capacity(16);
+
+        let handle = net.connect_quietly(&address, 0, 7).unwrap();
+        let sent = net.send_first(handle, 7, b"hello");
+        let (mut peer, _) = listener.accept().unwrap();
+        net.wait(&mut ready, 0);
+        let before = ready.clone();
+        peer.write_all(b"back").unwrap();
+        net.wait(&mut ready, 10_000_000_000);
+        net.close(handle);
+
+        assert_eq!((sent, before), (Ok(Some(5)), vec![]));
+        assert!(ready[0].token == 7 && ready[0].readable && !ready[0].writable);
+    }
+
+    #[test]
+    fn a_secured_connection_beside_plain_ones_sends_nothing_before_its_handshake() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut net = half_secured();
+        let mut ready = Vec::with_capacity(16);
+
+        let handle = net.connect_quietly(&address, 1, 9).unwrap();
+        let sent = net.send_first(handle, 9, b"hello");
+        net.wait(&mut ready, 10_000_000_000);
+        let establishing = net.establish(handle, &mut ready[0]);
+        let underway = net.handshake(handle);
+        net.close(handle);
+
+        assert_eq!(sent, Ok(None));
+        assert!(ready[0].token == 9 && ready[0].writable);
+        assert_eq!((establishing, underway), (None, Handshake::Underway));
     }
 }
