@@ -105,8 +105,8 @@ def test_an_answer_that_is_only_late_is_a_success_and_said_to_be_late(service: S
 
     assert shown.returncode == 0, shown.stderr
     rows = [" ".join(line.split()) for line in shown.stdout.splitlines()]
-    assert f"latency < 0.001 us 0 {REQUESTS} 100 %" in rows
-    assert "no failures, but 100 % missed latency < 0.001 us" in shown.stdout
+    assert f"latency < 0.001 µs 0 {REQUESTS} 100 %" in rows
+    assert "no failures, but 100 % missed latency < 0.001 µs" in shown.stdout
     assert f"status 200 or 500 {REQUESTS} 0 0 %" in rows
     assert f"answered = ok {REQUESTS}\n" in shown.stdout
 
@@ -119,6 +119,7 @@ def test_an_answer_that_is_only_late_is_a_success_and_said_to_be_late(service: S
         (["--check", "nonsense:x"], "unknown kind of check 'nonsense'"),
         (["--check", "json:a"], "a check without what it compares"),
         (["--check", "json:a..b=1"], "has an empty name"),
+        (["--check", "json:a=18446744073709551616"], "does not fit 64 bits"),
         (["--expect", "100"], "not a final status: '100'"),
     ],
 )

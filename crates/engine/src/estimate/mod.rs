@@ -494,7 +494,7 @@ fn duration_text(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),
-        s => (s * 1e6, "us"),
+        s => (s * 1e6, "µs"),
     };
     let digits = if value >= 100.0 {
         0

@@ -545,3 +545,10 @@ fn a_stall_in_one_of_eight_intervals_leaves_p90_open_above() {
     // Variance of a request 0.0146 s2 over that of the mean, (62.4 s / 2000)2.
     assert_eq!(times.independent.round(), 15.0);
 }
+
+#[test]
+fn times_in_words_have_three_digits_and_the_units_of_every_report() {
+    let words = [0.00025, 0.0125, 1.5].map(duration_text);
+
+    assert_eq!(words, ["250 µs", "12.5 ms", "1.50 s"]);
+}

@@ -73,7 +73,7 @@ fn bounds(bounds: &Bounds) -> String {
 
 fn duration(ns: u64) -> String {
     match ns {
-        0..1_000_000 => format!("{} us", ns as f64 / 1e3),
+        0..1_000_000 => format!("{} µs", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{} ms", ns as f64 / 1e6),
         _ => format!("{} s", ns as f64 / 1e9),
     }

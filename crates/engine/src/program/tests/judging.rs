@@ -149,7 +149,8 @@ fn a_step_counts_its_checks_by_name_and_a_plain_one_counts_none() {
             {"kind": "count", "path": "items", "is": {"equals": 3}},
             {"kind": "contains", "text": "x".repeat(60)},
             {"kind": "size", "is": {"above": 1}},
-            {"kind": "latency", "below_ns": 200_000_000}],
+            {"kind": "latency", "below_ns": 200_000_000},
+            {"kind": "latency", "below_ns": 500_000}],
          "extract": [{"name": "token", "from": {"kind": "header", "name": "X-Token"}}]}]));
 
     assert!(stream.steps[0].checks().is_empty());
@@ -163,6 +164,7 @@ fn a_step_counts_its_checks_by_name_and_a_plain_one_counts_none() {
             format!("contains {}...", "x".repeat(48)),
             "size > 1 bytes".to_owned(),
             "latency < 200 ms".to_owned(),
+            "latency < 500 µs".to_owned(),
             "extract token from header X-Token".to_owned(),
         ]
     );
