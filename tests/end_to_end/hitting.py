@@ -25,6 +25,10 @@ def origin_program() -> Path:
     return program
 
 
+def url_of(server: Origin, path: str = "/") -> str:
+    return f"http://127.0.0.1:{server.port}{path}"
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "loadlens", "hit", "--json", *arguments]
 
@@ -43,7 +47,7 @@ def tried(url: str, *arguments: str, **more: Any) -> subprocess.CompletedProcess
 def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
     """Run a hit that must exit 0, and give its JSON."""
     server.new_books()
-    done = tried(f"http://127.0.0.1:{server.port}{path}", *arguments)
+    done = tried(url_of(server, path), *arguments)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -63,7 +67,7 @@ def spawned(url: str, *arguments: str) -> subprocess.Popen[str]:
 def begin(server: Origin, path: str, *arguments: str) -> subprocess.Popen[str]:
     """Begin a hit; returns when the server has seen its first request."""
     server.new_books()
-    process = spawned(f"http://127.0.0.1:{server.port}{path}", *arguments)
+    process = spawned(url_of(server, path), *arguments)
     until = time.monotonic() + LIMIT_S
     while not server.books()["received"]:
         assert time.monotonic() < until, "no request came"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin
 
-from tests.end_to_end.hitting import begin, check_law, ended, hit, settled_books, tried
+from tests.end_to_end.hitting import begin, check_law, ended, hit, settled_books, tried, url_of
 
 pytestmark = pytest.mark.end_to_end
 
@@ -126,8 +126,7 @@ def test_a_unique_feed_is_used_once_and_ends_the_load(server: Origin, tmp_path: 
     ],
 )
 def test_a_feed_that_cannot_be_used_is_a_fault_of_its_flag(server: Origin, feed: str, words: str) -> None:
-    url = f"http://127.0.0.1:{server.port}/items/{{{{ids.id}}}}"
-    done = tried(url, "-n", "1", "--feed", feed)
+    done = tried(url_of(server, "/items/{{ids.id}}"), "-n", "1", "--feed", feed)
 
     assert done.returncode == 2
     assert words in done.stderr

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin
 
-from tests.end_to_end.hitting import begin, ended, settled_books, stop_for, tried
+from tests.end_to_end.hitting import begin, ended, settled_books, stop_for, tried, url_of
 
 pytestmark = pytest.mark.end_to_end
 
 
 def test_more_connections_than_descriptors_are_refused_before_the_start(server: Origin) -> None:
     server.new_books()
-    url = f"http://127.0.0.1:{server.port}/"
 
-    done = tried(url, "-c", "100", "-d", "1s", preexec_fn=_with_64_descriptors)
+    done = tried(url_of(server), "-c", "100", "-d", "1s", preexec_fn=_with_64_descriptors)
 
     assert done.returncode == 4
     assert "100 connections need" in done.stderr

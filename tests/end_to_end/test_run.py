@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,8 +126,8 @@ def test_events_tell_the_life_of_a_trial_in_order(run: store.RunRecord) -> None:
 # --- the verb ----------------------------------------------------------------------------------------
 
 
-def loadlens(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own."""
+def loadlens(*arguments: str | Path, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own; `more` goes to `subprocess.run`."""
     home = [str(running.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
         [sys.executable, "-m", "loadlens", *map(str, arguments)],
@@ -134,6 +136,7 @@ def loadlens(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         timeout=120,
+        **more,
     )
 
 
@@ -213,6 +216,24 @@ def test_a_service_that_dies_in_mid_trial_costs_that_trial_and_says_its_last_wor
     ]
     running.assert_sound(record)
     assert running.left_after(folder.name, within_s=3.0) == []
+
+
+def test_a_load_that_the_machine_cannot_carry_ends_with_4_and_what_is_too_little(tmp_path: Path) -> None:
+    file = tiny.write_study(tmp_path / "study", trials=1, users="[500]")
+
+    done = loadlens("run", file, cwd=tmp_path, preexec_fn=_with_200_descriptors)
+
+    (folder,) = (tmp_path / "runs").iterdir()
+    trials = store.open_run(folder).trials
+    assert done.returncode == 4, done.stderr
+    assert "500 connections need" in done.stderr
+    assert "is 200 (ulimit -Hn)" in done.stderr
+    assert [t.status for t in trials] == [TrialStatus.INVALID] * 2
+    assert "Traceback" not in done.stderr
+
+
+def _with_200_descriptors() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
 
 
 def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
 use loadlens_engine::plan::Plan;
 use loadlens_engine::program::Program;
 use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::IntervalSet;
+use loadlens_engine::record::interval::{IntervalSet, Shape};
 use loadlens_engine::record::recorder::{Recorder, StreamProgress, SETS};
 use loadlens_engine::record::ring::ring;
 use loadlens_engine::transport::{Io, Net, NetError, Ready};
@@ -97,7 +97,7 @@ impl Net for Memory {
 /// A run of `REQUESTS` requests by 100 users; nanoseconds for each.
 fn round(plan: &Plan, program: &Program, answer: &'static [u8]) -> f64 {
     let sets = (0..SETS)
-        .map(|_| Box::new(IntervalSet::new(1, 1)))
+        .map(|_| Box::new(IntervalSet::of(&Shape::of(program))))
         .collect();
     let (full, _full) = ring(SETS);
     let (_empty, empty) = ring(SETS);

@@ -2,9 +2,8 @@
 
 use loadlens_origin::{Config, Origin};
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 
-use crate::harness::{closed, meet, open, origin, plan, shared, stream};
+use crate::harness::{closed, digest, meet, open, origin, plan, shared, stream};
 
 /// A file that is gone when the test is over.
 struct Written(std::path::PathBuf);
@@ -21,10 +20,7 @@ fn ids(test: &str, count: u64, keys: Value) -> (Written, Value) {
     let ids: String = (1..=count).map(|id| format!("{id}\n")).collect();
     let content = format!("id\n{ids}");
     std::fs::write(&path, &content).unwrap();
-    let digest: String = Sha256::digest(&content)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let digest = digest(content.as_bytes());
     let mut feed = json!({"name": "ids", "path": path, "digest": digest, "format": "csv"});
     feed.as_object_mut()
         .unwrap()

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use loadlens_origin::{Books, Config, Origin};
 use serde_json::{json, Value};
+use sha2::{Digest, Sha256};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -99,6 +100,12 @@ pub fn open(rate_per_s: f64, arrivals: &str) -> Value {
         "kind": "open", "rate_per_s": rate_per_s, "arrivals": arrivals,
         "max_in_flight": 2000, "overflow": "queue",
     })
+}
+
+/// SHA-256 of a file's content as a plan names it.
+pub fn digest(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub fn plan(streams: Vec<Value>) -> Value {

@@ -199,6 +199,21 @@ fn secure(stream: &mut Value) {
     stream["timeout_ns"] = json!(timeout_ns * 2);
 }
 
+/// A plan of a group of behaviours, each a changed stream; without `requests` they go on for a time.
+fn plan_of(
+    group: &[&Behaviour],
+    port: u16,
+    requests: impl Fn(&Behaviour) -> Option<u64>,
+    change: impl Fn(&mut Value),
+) -> Value {
+    let streams = group.iter().copied().map(|one| {
+        let mut stream = stream_of(one, port, requests(one));
+        change(&mut stream);
+        stream
+    });
+    plan(streams.collect())
+}
+
 /// Runs groups of behaviours to their end under a changed plan, and gives what is wrong.
 fn recorded(
     groups: Vec<(Vec<&'static Behaviour>, Origin)>,
@@ -206,12 +221,8 @@ fn recorded(
 ) -> Vec<String> {
     let mut found = Vec::new();
     for (group, origin) in groups {
-        let streams = group.iter().map(|one| {
-            let mut stream = stream_of(one, origin.port, Some(requests(one)));
-            change(&mut stream);
-            stream
-        });
-        let done = run(&plan(streams.collect()), LIMIT);
+        let plan = plan_of(&group, origin.port, |one| Some(requests(one)), &change);
+        let done = run(&plan, LIMIT);
         let books = settled(&origin);
 
         found.extend(check(&group, &done, &books, 2));
@@ -238,12 +249,7 @@ fn timed(
     let duration = Duration::from_millis(700);
     let mut found = Vec::new();
     for (group, origin) in groups {
-        let streams = group.iter().map(|one| {
-            let mut stream = stream_of(one, origin.port, None);
-            change(&mut stream);
-            stream
-        });
-        let mut plan = plan(streams.collect());
+        let mut plan = plan_of(&group, origin.port, |_| None, &change);
         plan["threads"] = json!(threads);
         plan["duration_ns"] = json!(duration.as_nanos() as u64);
         let witness = Witness::begin();

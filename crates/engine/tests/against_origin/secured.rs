@@ -6,9 +6,10 @@ use std::time::Duration;
 use loadlens_origin::tls::{Certificate, Pem, Shake, TlsConfig, Versions};
 use loadlens_origin::{Admission, Config, Origin};
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 
-use crate::harness::{closed, meet, origin, plan, run, settled, shared, stream, Run, LIMIT, MS};
+use crate::harness::{
+    closed, digest, meet, origin, plan, run, settled, shared, stream, Run, LIMIT, MS,
+};
 
 /// A folder with the origin's certificates, gone when this is dropped.
 pub struct Certificates(std::path::PathBuf);
@@ -33,8 +34,7 @@ impl Certificates {
 
     pub fn file(&self, name: &str) -> Value {
         let path = self.0.join(name);
-        let digest = Sha256::digest(std::fs::read(&path).expect("the file"));
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(&std::fs::read(&path).expect("the file"));
         json!({"path": path, "digest": digest})
     }
 }

@@ -1,16 +1,24 @@
 //! What steps, templates and extracted values put on the wire is valid HTTP, and carries what it should.
 
-use loadlens_origin::Config;
-use serde_json::json;
+use loadlens_origin::{Books, Config};
+use serde_json::{json, Value};
 
-use crate::harness::{closed, meet, origin, plan, shared, stream, SECOND};
+use crate::harness::{closed, meet, origin, plan, shared, stream, Run, SECOND};
 
-#[test]
-fn an_id_that_was_extracted_is_asked_for() {
+/// A load of steps against a fresh origin: the run, and the server's books.
+fn of_steps(steps: Value, workload: Value) -> (Run, Books) {
     let _machine = shared();
     let origin = origin(Config::default());
     let mut stream = stream("load", origin.port, "/");
-    stream["scenarios"][0]["steps"] = json!([
+    stream["scenarios"][0]["steps"] = steps;
+    stream["workload"] = workload;
+    stream["timeout_ns"] = json!(20 * SECOND);
+    meet(&origin, &plan(vec![stream]))
+}
+
+#[test]
+fn an_id_that_was_extracted_is_asked_for() {
+    let steps = json!([
         {"name": "create", "method": "POST", "path": "/items", "expect": [201],
          "headers": [["Content-Type", "application/json"]],
          "body": {"kind": "json", "value": {"name": "{{word 8}}", "count": "{{int 1 9}}"}},
@@ -19,9 +27,11 @@ fn an_id_that_was_extracted_is_asked_for() {
         {"name": "read", "method": "GET", "path": "/items/{{id}}", "expect": [200],
          "checks": [{"kind": "contains", "text": "\"id\":"}]},
     ]);
-    stream["workload"] = json!({"kind": "closed", "users": 4, "iterations": 25});
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, books) = of_steps(
+        steps,
+        json!({"kind": "closed", "users": 4, "iterations": 25}),
+    );
 
     assert_eq!(
         done.only().requests("ok"),
@@ -40,18 +50,17 @@ fn an_id_that_was_extracted_is_asked_for() {
 
 #[test]
 fn an_extraction_that_fails_skips_the_rest_of_the_iteration() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/");
-    stream["scenarios"][0]["steps"] = json!([
+    let steps = json!([
         {"name": "first", "method": "GET", "path": "/json",
          "extract": [{"name": "id", "from": {"kind": "json", "path": "data.id"}}]},
         {"name": "second", "method": "GET", "path": "/items/{{id}}"},
         {"name": "third", "method": "GET", "path": "/json"},
     ]);
-    stream["workload"] = json!({"kind": "closed", "users": 2, "iterations": 5});
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, books) = of_steps(
+        steps,
+        json!({"kind": "closed", "users": 2, "iterations": 5}),
+    );
 
     let load = done.only();
     assert_eq!(
@@ -65,18 +74,14 @@ fn an_extraction_that_fails_skips_the_rest_of_the_iteration() {
 
 #[test]
 fn odd_values_in_every_place_stay_within_the_grammar() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/");
     let odd = "{{choice a/b?c#d%e é\u{1f600} \"quoted\" <angle> back\\slash pipe|caret^ {brace} 100% ; &=+}}";
-    stream["scenarios"][0]["steps"] = json!([
+    let steps = json!([
         {"name": "odd", "method": "POST", "path": format!("/echo?q={odd}&u={{{{uuid}}}}"),
          "headers": [["X-Number", "{{float 0 1}}"], ["X-Word", "{{word 12}}"]],
          "body": {"kind": "json", "value": {"text": format!("x {odd}"), "n": "{{int -5 5}}"}}},
     ]);
-    stream["workload"] = closed(4, 400);
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, books) = of_steps(steps, closed(4, 400));
 
     assert_eq!(
         done.only().requests("ok"),
@@ -89,16 +94,15 @@ fn odd_values_in_every_place_stay_within_the_grammar() {
 
 #[test]
 fn steps_come_in_order_and_iterations_end_a_user() {
-    let _machine = shared();
-    let origin = origin(Config::default());
-    let mut stream = stream("load", origin.port, "/");
-    stream["scenarios"][0]["steps"] = json!([
+    let steps = json!([
         {"name": "a", "method": "GET", "path": "/json"},
         {"name": "b", "method": "POST", "path": "/echo", "body": {"kind": "text", "text": "hello"}},
     ]);
-    stream["workload"] = json!({"kind": "closed", "users": 3, "iterations": 5});
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, books) = of_steps(
+        steps,
+        json!({"kind": "closed", "users": 3, "iterations": 5}),
+    );
 
     assert_eq!(
         (books.path("/json").received, books.path("/echo").received),
@@ -111,20 +115,15 @@ fn steps_come_in_order_and_iterations_end_a_user() {
 
 #[test]
 fn bodies_arrive_as_long_as_they_were_rendered_and_larger_than_a_socket_takes() {
-    let _machine = shared();
     for (text, length) in [
         ("{{word 100}}".to_owned(), 100),
         ("y".repeat(6_000_000), 6_000_000),
         (format!("{}{{{{uuid}}}}", "y".repeat(6_000_000)), 6_000_036),
     ] {
-        let origin = origin(Config::default());
-        let mut stream = stream("load", origin.port, "/echo");
-        stream["scenarios"][0]["steps"][0]["method"] = json!("POST");
-        stream["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": text});
-        stream["workload"] = closed(2, 6);
-        stream["timeout_ns"] = json!(20 * SECOND);
+        let body = json!({"kind": "text", "text": text});
+        let post = json!({"name": "post", "method": "POST", "path": "/echo", "body": body});
 
-        let (done, books) = meet(&origin, &plan(vec![stream]));
+        let (done, books) = of_steps(json!([post]), closed(2, 6));
 
         let book = books.path("/echo");
         assert_eq!(
