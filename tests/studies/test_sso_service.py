@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design
+from loadlens import define, design, promql
 from loadlens.model.topology import Entry, Scalar
 from loadlens.testbed import Testbed, calibrate, default_cache, missing, prepare
 
@@ -216,6 +216,24 @@ def test_its_jvm_its_threads_and_its_connections_are_told(plain: Testbed) -> Non
         "hikaricp_connections_pending",
         "hikaricp_connections_acquire_seconds_sum",
     } <= names
+
+
+def test_whatever_the_dashboard_asks_for_is_told(plain: Testbed) -> None:
+    ask(plain, "/api/v1/users/ban", {"username": "user1"})
+    ask(plain, "/api/v1/users/unban", {"id": 1})
+    page = ask(plain, "/actuator/prometheus", port="management").content
+    names = {line.split("{")[0].split(" ")[0] for line in page.splitlines() if not line.startswith("#")}
+
+    dashboard = json.loads((STUDY / "grafana" / "dashboard.json").read_text())
+    asked = {
+        metric
+        for panel in dashboard["panels"]
+        for target in panel.get("targets", ())
+        for metric in promql.metrics_of(promql.parse(target["expr"].replace("$__rate_interval", "5s")))
+    }
+
+    assert len(asked) > 10
+    assert asked - names <= {"jvm_gc_pause_seconds_sum"}  # begins with the first collection
 
 
 def test_a_trial_is_warmed_and_its_rows_are_seen_to(plain: Testbed) -> None:
