@@ -138,9 +138,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let step = lane.program.scenarios[arrival.scenario].first_step;
         self.recorder.due(lane.stream, step);
         let Some(open) = &lane.open else { return };
-        if open.backlog > 1 {
-            return; // older ones wait
-        }
+        // A place that becomes free is taken at once by the oldest arrival: where there is one, nobody waits.
         if lane.has_place() {
             if let Some(arrival) = lane.take_backlog() {
                 self.start_arrival(index, arrival, arrival.due, now);
@@ -315,20 +313,28 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         match self.next_in_queue(lane_index, now) {
             Some(user) => {
                 self.connections.get_mut(index).user = user;
-                self.lanes[lane_index as usize].users[user as usize].connection = index;
+                let user = &mut self.lanes[lane_index as usize].users[user as usize];
+                user.connection = index;
+                user.phase = Phase::Asking;
             }
             None => self.lanes[lane_index as usize].idle.push_back(token),
         }
     }
 
+    /// There is room for one more connection: it is that of the user who has waited longest for one.
+    pub(super) fn call_next(&mut self, lane_index: u8, now: u64) {
+        if self.next_in_queue(lane_index, now).is_some() {
+            self.lanes[lane_index as usize].called += 1;
+        }
+    }
+
     /// Takes the user who has waited longest for a connection and makes it ready.
-    pub(super) fn next_in_queue(&mut self, lane_index: u8, now: u64) -> Option<u32> {
+    fn next_in_queue(&mut self, lane_index: u8, now: u64) -> Option<u32> {
         if self.is_closing {
             return None;
         }
         let lane = &mut self.lanes[lane_index as usize];
         let user = lane.queue.pop_front()?;
-        lane.users[user as usize].phase = Phase::Asking;
         lane.users[user as usize].ready = now;
         self.ready.push_back(UserRef {
             lane: lane_index,
@@ -343,8 +349,30 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         handle.map_or(Handshake::None, |handle| self.net.handshake(handle))
     }
 
-    /// Ends a connection. `outcome` is that of connecting.
+    /// Ends a connection, which leaves room for that of somebody who waits. `outcome` is that of connecting.
     pub(super) fn close(&mut self, index: u32, side: ClosedBy, outcome: Outcome, now: u64) {
+        let connection = self.connections.get(index);
+        let (lane_index, user) = (connection.lane, connection.user);
+        self.end_connection(index, side, outcome, now);
+        let lane = &mut self.lanes[lane_index as usize];
+        match lane.users.get_mut(user as usize) {
+            // It was just given this connection and has not used it: the room is still its own.
+            Some(user) if user.phase == Phase::Asking && !lane.is_sticky => {
+                user.phase = Phase::Queueing;
+                lane.called += 1;
+            }
+            _ => self.call_next(lane_index, now),
+        }
+    }
+
+    /// Ends a connection whose user begins another one, or gives the room away.
+    pub(super) fn end_connection(
+        &mut self,
+        index: u32,
+        side: ClosedBy,
+        outcome: Outcome,
+        now: u64,
+    ) {
         let (tls_ns, is_resumed) = match self.handshake(index) {
             Handshake::Done { took_ns, resumed } => (took_ns as i64, resumed),
             _ => (-1, false),
@@ -357,8 +385,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         if let Unsent::Kept(buffer, _) = connection.unsent {
             self.store.give_back(buffer);
         }
-        let lane_index = connection.lane;
-        let lane = &mut self.lanes[lane_index as usize];
+        let lane = &mut self.lanes[connection.lane as usize];
         let user = lane.users.get(connection.user as usize);
         self.recorder.closed(&ConnectionRow {
             connection: connection.number,
@@ -386,7 +413,5 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let user = connection.user;
         lane.part_from_connection(user);
         self.connections.free(index);
-        // There is room for a connection of somebody who waits for one.
-        self.next_in_queue(lane_index, now);
     }
 }

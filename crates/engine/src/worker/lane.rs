@@ -112,6 +112,8 @@ pub struct Lane<'p> {
     pub idle: VecDeque<u64>,
     /// Users who wait for a connection.
     pub queue: VecDeque<u32>,
+    /// Those who have waited and for whose connection there is room now: they are ready, and still count as queueing.
+    pub called: u32,
     /// Users, or places of an open stream.
     pub users: Vec<User>,
     /// The last head of each step's answers.
@@ -323,6 +325,7 @@ impl<'p> Lane<'p> {
             connections: 0,
             idle: VecDeque::with_capacity(pool.unwrap_or(places).min(1 << 16) as usize),
             queue: VecDeque::with_capacity(if pool.is_some() { users.len() } else { 0 }),
+            called: 0,
             known: program
                 .steps
                 .iter()

@@ -58,7 +58,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 true
             }
             Err(error) => {
-                self.close(index, ClosedBy::Error, error.outcome, now);
+                self.end_connection(index, ClosedBy::Error, error.outcome, now);
                 self.try_next_address(who, tried, error, now);
                 false
             }

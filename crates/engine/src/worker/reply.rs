@@ -435,6 +435,25 @@ impl Reply {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_store_holds_its_bound_to_the_byte_however_its_buffers_come_and_go() {
+        let mut store = Store::new(10);
+        let (first, second) = (store.take(), store.take());
+
+        assert!(store.append(first, b"123456") && store.append(second, b"7890"));
+        assert!(!store.append(second, b"x"), "11 of 10 bytes");
+        assert_eq!(store.bytes(second), b"7890");
+        store.remove_front(first, 2); // 3456 and 7890: 2 are left
+        assert!(!store.append(second, b"xyz") && store.append(second, b"xy"));
+        assert_eq!(store.split_off(second, 1), b"890xy"); // 3456 and 7: 5 are left
+        assert!(!store.append(first, b"abcdef") && store.append(first, b"abcde"));
+        store.give_back(first); // 7: 9 are left
+        assert!(!store.append(second, &[b'x'; 10]) && store.append(second, &[b'x'; 9]));
+        store.give_back(second);
+
+        assert_eq!((store.lent(), store.held), (0, 0));
+    }
+
     /// What an answer fed in these pieces comes to: outcome, head, body, bytes counted.
     #[derive(Debug, PartialEq)]
     struct Read {

@@ -35,9 +35,11 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         let now = self.now();
         let lane = &mut self.lanes[who.lane as usize];
         let user = &mut lane.users[who.user as usize];
-        if user.phase != Phase::Asking {
+        let was_called = user.phase == Phase::Queueing;
+        if user.phase != Phase::Asking && !was_called {
             return; // the measured part ended in between
         }
+        lane.called -= u32::from(was_called);
         let mut index = user.connection;
         while index == NONE && !lane.is_sticky {
             match lane.idle.pop_front() {
@@ -45,7 +47,8 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 None => break,
             }
         }
-        if index == NONE && lane.connections >= lane.max_connections {
+        // What room there is belongs first to those who were called.
+        if index == NONE && lane.connections + lane.called >= lane.max_connections {
             user.phase = Phase::Queueing;
             lane.queue.push_back(who.user);
             return;
@@ -150,7 +153,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             Ok(None) => lane.stands_at_once = false,
             Err(error) => {
                 let tried = usize::from(self.connections.get(index).address);
-                self.close(index, ClosedBy::Error, error.outcome, now);
+                self.end_connection(index, ClosedBy::Error, error.outcome, now);
                 self.try_next_address(who, tried, error, now);
             }
         }
@@ -201,7 +204,7 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.record_end(who, None, 0, end, now);
         self.go_on(who, end, now);
         // The connection that did not come about leaves room for somebody who waits for one.
-        self.next_in_queue(who.lane, now);
+        self.call_next(who.lane, now);
     }
 
     /// Sends the request of a connection's user.

@@ -2,12 +2,15 @@
 
 use loadlens_engine::random::Random;
 
-/// How many inputs a test looks at: `LOADLENS_INPUTS`, or a few seconds' worth.
+/// The inputs that a test looks at: `LOADLENS_INPUTS` of them or a few seconds' worth, from `LOADLENS_FIRST` on.
 pub fn inputs(few: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     match number("LOADLENS_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("LOADLENS_INPUTS").unwrap_or(few),
+        None => {
+            let first = number("LOADLENS_FIRST").unwrap_or(0);
+            first..first + number("LOADLENS_INPUTS").unwrap_or(few)
+        }
     }
 }
 

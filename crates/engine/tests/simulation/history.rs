@@ -79,6 +79,8 @@ pub struct Setting {
     pub collects_every: u64,
     pub may_spin: bool,
     pub stop_at: Option<u64>,
+    /// Bound of what each worker keeps of answers and requests.
+    pub store_bytes: usize,
 }
 
 impl Setting {
@@ -90,6 +92,7 @@ impl Setting {
             collects_every: 50,
             may_spin: false,
             stop_at: None,
+            store_bytes: 1 << 20,
         }
     }
 
@@ -109,6 +112,7 @@ impl Setting {
             collects_every: draws.of(&[1, 50, u64::MAX]),
             may_spin: draws.of(&[true, false]),
             stop_at: draws.of(&[None, None, None, Some(7 * MS), Some(70 * MS)]),
+            store_bytes: 1 << 20,
         }
     }
 
@@ -136,7 +140,7 @@ impl Setting {
                 drain_ns: plan.drain_ns,
                 may_spin: self.may_spin,
                 t0_unix_ns: 0,
-                store_bytes: 1 << 20,
+                store_bytes: self.store_bytes,
             };
             ends.push(seat.ends);
             logs.push((seat.samples, seat.connections));

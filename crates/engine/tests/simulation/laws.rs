@@ -9,7 +9,9 @@ use loadlens_engine::plan::{Profile, Stream, Workload};
 use loadlens_engine::record::grid::Phase;
 use loadlens_engine::record::interval::CLASSES;
 use loadlens_engine::record::merge::StreamSum;
-use loadlens_engine::record::rows::{SampleRow, AFTER_END, IN_WARMUP};
+use loadlens_engine::record::rows::{
+    SampleRow, AFTER_END, FIRST_ON_CONNECTION, IN_WARMUP, NO_CONNECTION,
+};
 
 use crate::history::{History, Told};
 use crate::world::{Exchange, Link, Listens, World};
@@ -44,9 +46,14 @@ pub fn check(history: &History) {
     for told in &history.workers {
         check_books(told);
         check_connections(told);
+        check_first_on_connection(told);
+        check_turns(history, told);
         check_times(history, told);
         check_links(history, told);
     }
+    check_steps(history);
+    check_lag(history);
+    check_parts(history);
     check_groups(history);
     check_phases(history);
     check_end(history);
@@ -121,6 +128,112 @@ fn check_quotas(history: &History) {
             firsts.values().all(|count| *count <= iterations),
             "{firsts:?}"
         );
+    }
+}
+
+/// What became due at a step are the rows of that step.
+fn check_steps(history: &History) {
+    let mut at = 0;
+    for (number, stream) in history.plan.streams.iter().enumerate() {
+        let steps = stream.scenarios.iter().map(|scenario| scenario.steps.len());
+        for step in 0..steps.sum() {
+            let ours = |row: &&SampleRow| {
+                usize::from(row.stream) == number && usize::from(row.step) == step
+            };
+            let rows = history.rows().filter(ours).count() as u64;
+            assert_eq!(
+                history.collected.steps[at].due, rows,
+                "step {step} of stream {number}"
+            );
+            at += 1;
+        }
+    }
+}
+
+/// Who has a connection of its own waits for nothing but us: the lag is from due to issue.
+fn check_lag(history: &History) {
+    for (at, stream) in history.plan.streams.iter().enumerate() {
+        let waits_for_us = stream.connection.pool.is_none()
+            && matches!(stream.workload, Workload::Closed { pace: None, .. });
+        if !waits_for_us {
+            continue;
+        }
+        let rows = history.rows().filter(|row| usize::from(row.stream) == at);
+        let issued = rows.filter(|row| row.sent_ns >= 0);
+        let expected: u64 = issued.map(|row| (row.sent_ns - row.due_ns) as u64).sum();
+        let of_phases = history
+            .collected
+            .phases
+            .iter()
+            .filter_map(|phase| phase.get(at));
+        let lag: u64 = of_phases.map(|totals| totals.sum.lag.moments.sum).sum();
+        assert_eq!(lag, expected, "lag of stream {at}");
+    }
+}
+
+/// The parts of good answers' times: to the first byte from when the request could leave, and from there to the last.
+fn check_parts(history: &History) {
+    // Where a load ends by itself, one of several threads may have counted beyond the end that another one has set.
+    if history.workers.len() > 1 {
+        return;
+    }
+    let mut stood: HashMap<(u8, u32), i64> = HashMap::new();
+    for row in history.workers.iter().flat_map(|told| &told.connections) {
+        stood.insert((row.stream, row.connection), row.established_ns);
+    }
+    for (at, series) in history.collected.streams.iter().enumerate() {
+        let ours = |row: &&SampleRow| {
+            let is_measured = row.flags & (IN_WARMUP | AFTER_END) == 0;
+            usize::from(row.stream) == at && is_measured && is(row, Outcome::Ok)
+        };
+        let (mut to_first, mut to_last) = (0, 0);
+        for row in history.rows().filter(ours) {
+            let asked = row.sent_ns.max(stood[&(row.stream, row.connection)]);
+            to_first += row.first_ns - asked;
+            to_last += row.done_ns - row.first_ns;
+        }
+        let found = [&series.first_byte, &series.last_byte].map(|part| part.moments().sum as i64);
+        assert_eq!(found, [to_first, to_last], "parts of stream {at}");
+    }
+}
+
+/// The row of a connection's first request says so, and no other.
+fn check_first_on_connection(told: &Told) {
+    let mut rows: Vec<&SampleRow> = told.rows.iter().collect();
+    rows.sort_by_key(|row| row.sent_ns);
+    let mut seen = HashSet::new();
+    for row in rows {
+        let is_first = row.connection != NO_CONNECTION && seen.insert((row.stream, row.connection));
+        assert_eq!(row.flags & FIRST_ON_CONNECTION != 0, is_first, "{row:?}");
+    }
+}
+
+/// Users who share connections get them in the order in which their requests were due.
+fn check_turns(history: &History, told: &Told) {
+    let stream = &history.plan.streams[0];
+    let shares = stream.connection.pool.is_some();
+    if !shares || !matches!(stream.workload, Workload::Closed { pace: None, .. }) {
+        return;
+    }
+    // Requests that become due within one turn of the loop are taken in the order in which it sees them.
+    let turn = (MS + told.world.frozen_within(0, u64::MAX)) as i64;
+    let mut rows: Vec<&SampleRow> = told.rows.iter().filter(|row| row.stream == 0).collect();
+    rows.sort_by_key(|row| row.due_ns);
+    let issue = |row: &SampleRow| {
+        if row.sent_ns < 0 {
+            i64::MAX
+        } else {
+            row.sent_ns
+        }
+    };
+    let (mut before, mut last) = (0, (i64::MIN, None));
+    for row in &rows {
+        while rows[before].due_ns + turn < row.due_ns {
+            last = last.max((issue(rows[before]), Some(before)));
+            before += 1;
+        }
+        let overtaken = last.1.map(|at| rows[at]);
+        assert!(issue(row) >= last.0, "{row:?} overtakes {overtaken:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Deterministic simulation of the workers of a run: a seed decides the plan, the network, the servers and the scheduler.
 //!
 //! `world` is what they live in, `plans` what a seed decides, `laws` what holds afterwards.
-//! `LOADLENS_SEED=n` replays one history, `LOADLENS_SEEDS=n` runs so many of them.
+//! `LOADLENS_SEED=n` replays one history, `LOADLENS_SEEDS=n` runs so many of them, `LOADLENS_FIRST=n` from this one on.
 
 mod ends;
 mod groups;
@@ -11,7 +11,10 @@ mod laws;
 #[path = "../literal/request.rs"]
 mod literal;
 mod plans;
+mod scripted;
 mod shaped;
+mod shares;
+mod waiting;
 mod world;
 
 use std::collections::{BTreeMap, HashSet};
@@ -70,11 +73,12 @@ fn explore(count: u64, test: &str, live: fn(u64) -> History) -> BTreeMap<u8, u64
     if let Some(seed) = number("LOADLENS_SEED") {
         explored.look_at(seed, live);
     } else {
-        let count = number("LOADLENS_SEEDS").unwrap_or(count);
+        let first = number("LOADLENS_FIRST").unwrap_or(0);
+        let end = first + number("LOADLENS_SEEDS").unwrap_or(count);
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let part = |core: u64| {
             let mut explored = Explored::default();
-            let mut seeds = (core..count).step_by(cores as usize);
+            let mut seeds = (first + core..end).step_by(cores as usize);
             while let Some(seed) = seeds.next().filter(|_| explored.failing.len() < 10) {
                 explored.look_at(seed, live);
             }

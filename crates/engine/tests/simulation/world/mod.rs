@@ -14,6 +14,9 @@ use loadlens_engine::transport::{NetError, Ready};
 
 pub use net::Sim;
 
+/// What a scripted server gives for the text of a request: the pieces of its answer, each so long after the one before.
+pub type Script = Box<dyn FnMut(&str) -> Vec<(u64, Vec<u8>)>>;
+
 /// How a world is: chances in a thousand, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
@@ -166,6 +169,12 @@ pub struct World {
     pub opened: BTreeMap<u16, u32>,
     pub most_open: usize,
     pub open: usize,
+    /// Connects whose first send is to tell whether they stand.
+    pub quiet_connects: u32,
+    /// What servers answer; none: what chance and nature say.
+    pub script: Option<Script>,
+    /// Where a script is: whole requests in the order in which they came.
+    pub asked: Vec<String>,
     /// Called at each wait: the collector's turn.
     pub at_wait: Option<Box<dyn FnMut()>>,
 }
@@ -194,8 +203,18 @@ impl World {
             opened: BTreeMap::new(),
             most_open: 0,
             open: 0,
+            quiet_connects: 0,
+            script: None,
+            asked: Vec::new(),
             at_wait: None,
         }
+    }
+
+    /// Good servers that answer as a script says.
+    pub fn scripted(script: impl FnMut(&str) -> Vec<(u64, Vec<u8>)> + 'static) -> Self {
+        let mut world = World::new(Random::new(1), Nature::GOOD);
+        world.script = Some(Box::new(script));
+        world
     }
 
     /// How long our thread did not run between two moments.

@@ -83,7 +83,10 @@ impl World {
         link.request.extend_from_slice(bytes);
         let is_whole = is_whole(&link.request);
         if is_whole {
-            link.request.clear();
+            let request = std::mem::take(&mut link.request);
+            if self.script.is_some() {
+                self.asked.push(String::from_utf8(request).expect("text"));
+            }
         }
         is_whole
     }
@@ -168,6 +171,7 @@ impl Net for Sim {
     ) -> Result<usize, NetError> {
         let handle = self.connect(address, stream, token)?;
         let mut world = self.0.borrow_mut();
+        world.quiet_connects += 1;
         world.links[handle].is_quiet = true;
         let Nature { stands_at_once, .. } = world.nature;
         if world.chance(stands_at_once) {

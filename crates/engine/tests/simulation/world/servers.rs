@@ -15,7 +15,11 @@ impl World {
         }
         self.requests += 1;
         self.links[at].owes = true;
-        if self.chance(self.mischief()) {
+        if let Some(mut script) = self.script.take() {
+            let pieces = script(self.asked.last().map_or("", String::as_str));
+            self.script = Some(script);
+            self.give_pieces(at, pieces);
+        } else if self.chance(self.mischief()) {
             match self.random.below(17) {
                 kind @ 0..=5 => self.give_none(at, delay, kind),
                 kind @ 6..=9 => self.give_without_end(at, delay, kind),
@@ -179,6 +183,18 @@ impl World {
         self.answers += 1;
         self.links[at].settle(answer.len());
         self.put(at, delay, answer);
+    }
+
+    /// Sends a whole answer in pieces, each so long after the one before.
+    fn give_pieces(&mut self, at: usize, pieces: Vec<(u64, Vec<u8>)>) {
+        self.answers += 1;
+        let length = pieces.iter().map(|(_, bytes)| bytes.len()).sum();
+        self.links[at].settle(length);
+        let mut delay = 0;
+        for (after, bytes) in pieces {
+            delay += after;
+            self.later(at, delay, Piece::Bytes(bytes));
+        }
     }
 
     /// Sends bytes, in one piece or in several.
