@@ -19,7 +19,7 @@ mod survival;
 use serde::Serialize;
 
 use hac::{Series, FEWEST_INTERVALS};
-use survival::Survival;
+use survival::{Spread, Survival};
 
 /// So many independent requests above a quantile make it firm.
 pub const FIRM_ABOVE: f64 = 20.0;
@@ -27,6 +27,38 @@ pub const FIRM_ABOVE: f64 = 20.0;
 const FEWEST_TO_COMPARE: usize = 3;
 /// Two-sided.
 const CONFIDENCE: f64 = 0.95;
+
+/// Requests whose times are not told apart: from the first to the last of some histogram buckets, each as its upper
+/// value in ns. Mostly one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The first bucket.
+    pub low: u64,
+    /// The last bucket.
+    pub high: u64,
+    /// How many requests.
+    pub count: u64,
+}
+
+impl From<(u64, u64)> for Cell {
+    /// One bucket and its count.
+    fn from((at, count): (u64, u64)) -> Self {
+        Cell {
+            low: at,
+            high: at,
+            count,
+        }
+    }
+}
+
+/// A population as a whole: (upper value of the histogram bucket in ns, count), rising.
+#[derive(Clone, Debug, Default)]
+pub struct Whole {
+    /// Finished requests.
+    pub values: Vec<(u64, u64)>,
+    /// Unfinished requests by their age.
+    pub censored: Vec<(u64, u64)>,
+}
 
 /// What was recorded of one population in one interval.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +69,10 @@ pub struct Interval {
     pub sum_s: f64,
     /// Sum of their squares, exact.
     pub sumsq_s2: f64,
-    /// Finished requests: (upper value of the histogram bucket in ns, count), rising.
-    pub values: Vec<(u64, u64)>,
-    /// Unfinished requests: (upper value of the bucket of their age in ns, count), rising.
-    pub censored: Vec<(u64, u64)>,
+    /// Finished requests, rising.
+    pub values: Vec<Cell>,
+    /// Unfinished requests by their age, rising.
+    pub censored: Vec<Cell>,
 }
 
 /// A number with its 95 % interval: `Q` of the record.
@@ -106,12 +138,28 @@ pub struct Distribution {
     pub histogram: Vec<(f64, u64)>,
 }
 
-/// The distribution of a population over the whole run.
+/// The distribution of a population over the whole run, from intervals whose cells are single buckets.
 ///
 /// `intervals` follow each other in time; empty ones count, because silence is variation too.
 pub fn distribution(intervals: &[Interval]) -> Distribution {
+    let bucket = |cell: &Cell| (cell.high, cell.count);
+    let of_each = |cells: fn(&Interval) -> &Vec<Cell>| {
+        let all = intervals.iter().flat_map(cells);
+        all.map(bucket).collect()
+    };
+    let whole = Whole {
+        values: of_each(|interval| &interval.values),
+        censored: of_each(|interval| &interval.censored),
+    };
+    distribution_of(whole, intervals)
+}
+
+/// The same where intervals tell less than the whole: a cell of theirs is spread as the whole is between its ends.
+///
+/// Values and counts are those of the whole; only how much they vary comes from the intervals.
+pub fn distribution_of(whole: Whole, intervals: &[Interval]) -> Distribution {
     let levelled = levelled(intervals);
-    let population = Population::new(&levelled);
+    let population = Population::new(whole, &levelled);
     let quantile = |p| quantile(&population, p);
     let (mean, independent) = mean(&population);
     let values = &population.survival.values;
@@ -140,17 +188,14 @@ pub fn throughput(intervals: &[(f64, u64)]) -> Quantity {
         .iter()
         .map(|(length_s, count)| Interval {
             length_s: *length_s,
-            values: vec![(0, *count)],
+            values: vec![(0, *count).into()],
             ..Interval::default()
         })
         .collect();
     let levelled = levelled(&pieces);
     let count_of = |piece: &Interval| {
-        piece
-            .values
-            .iter()
-            .map(|(_, count)| *count as f64)
-            .sum::<f64>()
+        let counts = piece.values.iter().map(|cell| cell.count as f64);
+        counts.sum::<f64>()
     };
     let total: f64 = levelled.iter().map(count_of).sum();
     let length_s: f64 = levelled.iter().map(|piece| piece.length_s).sum();
@@ -206,15 +251,8 @@ struct Population<'a> {
 }
 
 impl<'a> Population<'a> {
-    fn new(intervals: &'a [Interval]) -> Self {
-        let survival = Survival::new(
-            intervals
-                .iter()
-                .flat_map(|interval| interval.values.iter().copied()),
-            intervals
-                .iter()
-                .flat_map(|interval| interval.censored.iter().copied()),
-        );
+    fn new(whole: Whole, intervals: &'a [Interval]) -> Self {
+        let survival = Survival::new(whole.values.into_iter(), whole.censored.into_iter());
         Population {
             intervals,
             count: survival.values.iter().map(|value| value.count).sum(),
@@ -321,22 +359,20 @@ fn quantile(population: &Population, p: f64) -> Quantity {
 fn exceedances(population: &Population, at: u64) -> Series {
     let survival = &population.survival;
     let share = survival.above(at);
-    let excess = |interval: &Interval| {
-        let finished = interval
-            .values
-            .iter()
-            .map(|(value, count)| *count as f64 * (f64::from(u8::from(*value > at)) - share));
-        let unfinished = interval.censored.iter().map(|(age, count)| {
-            // Known to be above, or as likely to come above as those who lasted as long.
-            let above = if *age >= at {
-                1.0
-            } else {
-                share / survival.above(*age)
-            };
-            *count as f64 * (above - share)
-        });
-        finished.chain(unfinished).sum()
-    };
+    let finished = Spread::new(&survival.values, |value| {
+        f64::from(u8::from(value > at)) - share
+    });
+    let unfinished = Spread::new(&survival.ages, |age| {
+        // Known to be above, or as likely to come above as those who lasted as long.
+        let above = if age >= at {
+            1.0
+        } else {
+            share / survival.above(age)
+        };
+        above - share
+    });
+    let excess =
+        |interval: &Interval| finished.sum(&interval.values) + unfinished.sum(&interval.censored);
     Series::new(population.intervals.iter().map(excess).collect())
 }
 
@@ -356,18 +392,11 @@ fn mean(population: &Population) -> (Quantity, f64) {
             0.0,
         );
     }
-    let expected_s = |age: u64| survival.mean_beyond(age) / 1e9;
-    let unfinished_s = |interval: &Interval| -> f64 {
-        interval
-            .censored
-            .iter()
-            .map(|(age, count)| *count as f64 * expected_s(*age))
-            .sum()
-    };
+    let expected_s = Spread::new(&survival.ages, |age| survival.mean_beyond(age) / 1e9);
     let sums: Vec<f64> = population
         .intervals
         .iter()
-        .map(|interval| interval.sum_s + unfinished_s(interval))
+        .map(|interval| interval.sum_s + expected_s.sum(&interval.censored))
         .collect();
     let mean_s = sums.iter().sum::<f64>() / n;
     if !survival.is_complete() {
@@ -404,7 +433,7 @@ fn mean(population: &Population) -> (Quantity, f64) {
                     .values
                     .iter()
                     .chain(&interval.censored)
-                    .map(|(_, count)| *count as f64)
+                    .map(|cell| cell.count as f64)
                     .sum()
             };
             let residuals = population

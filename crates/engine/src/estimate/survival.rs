@@ -3,6 +3,8 @@
 //! The product-limit estimate (Kaplan and Meier 1958): a request counts among those at risk of finishing at t as long as it
 //! is known to have lasted to t. Without unfinished requests it is the empirical distribution.
 
+use super::Cell;
+
 /// Requests at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
@@ -123,6 +125,46 @@ impl Survival {
             return oldest;
         }
         (self.time_from.get(index).copied().unwrap_or(0.0) + hidden * oldest) / above
+    }
+}
+
+/// Sums of something over the requests of cells: those of a cell are spread as all requests between its ends are.
+pub(super) struct Spread<'a, F: Fn(u64) -> f64> {
+    parts: &'a [At],
+    of: F,
+    /// Before each part, and after the last: requests, and the sum over them.
+    before: Vec<(f64, f64)>,
+}
+
+impl<'a, F: Fn(u64) -> f64> Spread<'a, F> {
+    pub fn new(parts: &'a [At], of: F) -> Self {
+        let mut before = Vec::with_capacity(parts.len() + 1);
+        let (mut count, mut sum) = (0.0, 0.0);
+        before.push((count, sum));
+        for part in parts {
+            count += part.count as f64;
+            sum += part.count as f64 * of(part.at);
+            before.push((count, sum));
+        }
+        Spread { parts, of, before }
+    }
+
+    pub fn sum(&self, cells: &[Cell]) -> f64 {
+        cells.iter().map(|cell| self.of_cell(cell)).sum()
+    }
+
+    fn of_cell(&self, cell: &Cell) -> f64 {
+        let count = cell.count as f64;
+        if cell.low == cell.high {
+            return count * (self.of)(cell.high);
+        }
+        let from = self.parts.partition_point(|part| part.at < cell.low);
+        let until = self.parts.partition_point(|part| part.at <= cell.high);
+        let requests = self.before[until].0 - self.before[from].0;
+        if requests <= 0.0 {
+            return count * (self.of)(cell.high);
+        }
+        count * (self.before[until].1 - self.before[from].1) / requests
     }
 }
 

@@ -24,7 +24,9 @@ fn recorded(requests: &[(f64, f64)], length_s: f64, count: usize) -> Vec<Interva
         };
         interval.sum_s += taken_s;
         interval.sumsq_s2 += taken_s * taken_s;
-        interval.values.push((bucket((taken_s * 1e9) as u64), 1));
+        interval
+            .values
+            .push((bucket((taken_s * 1e9) as u64), 1).into());
     }
     intervals
 }
@@ -244,7 +246,7 @@ fn nothing_recorded_decides_nothing() {
 fn timed_out_requests_move_the_quantiles_up() {
     // 92 answers within 92 ms and 8 requests that had no answer after 1 s.
     let mut intervals = rising(92, 20);
-    intervals[19].censored = vec![(bucket(1_000_000_000), 8)];
+    intervals[19].censored = vec![(bucket(1_000_000_000), 8).into()];
 
     let found = distribution(&intervals);
 
@@ -263,7 +265,7 @@ fn timed_out_requests_move_the_quantiles_up() {
 fn requests_in_flight_at_the_end_count_only_as_far_as_they_are_known_to_have_lasted() {
     let finished = rising(100, 20);
     let mut with_young = finished.clone();
-    with_young[19].censored = vec![(bucket(500_000), 10)]; // sent half a millisecond before the end
+    with_young[19].censored = vec![(bucket(500_000), 10).into()]; // sent half a millisecond before the end
 
     let (before, after) = (distribution(&finished), distribution(&with_young));
 
@@ -271,6 +273,21 @@ fn requests_in_flight_at_the_end_count_only_as_far_as_they_are_known_to_have_las
     assert_eq!(before.p90.value, after.p90.value);
     assert!((before.mean.value.unwrap() / after.mean.value.unwrap() - 1.0).abs() < 1e-3);
     assert_eq!(after.censored, 10);
+}
+
+#[test]
+fn a_cell_of_several_buckets_is_spread_as_the_whole_is_between_its_ends() {
+    // In all: 1 of 10 ns, 2 of 20, 6 of 30, 9 of 40. Above 25 are 6 of the 8 from 20 to 30.
+    let survival = Survival::new(
+        [(10, 1), (20, 2), (30, 6), (40, 9)].into_iter(),
+        [].into_iter(),
+    );
+    let above = Spread::new(&survival.values, |at| f64::from(u8::from(at > 25)));
+    let cell = |low, high, count| Cell { low, high, count };
+
+    assert_eq!(above.sum(&[cell(20, 30, 4)]), 3.0);
+    assert_eq!(above.sum(&[cell(10, 20, 5), cell(30, 40, 7)]), 7.0);
+    assert_eq!(above.sum(&[cell(30, 30, 2), cell(20, 20, 9)]), 2.0);
 }
 
 #[test]
@@ -294,7 +311,7 @@ fn the_share_above_a_censoring_age_is_that_of_kaplan_and_meier() {
 fn intervals_of_unequal_length_are_joined_to_equal_steps() {
     let piece = |length_s: f64, count| Interval {
         length_s,
-        values: vec![(1, count)],
+        values: vec![(1, count).into()],
         ..Interval::default()
     };
     let mut intervals = vec![piece(0.25, 1); 8];
@@ -446,8 +463,9 @@ fn any_run() -> impl Strategy<Value = Vec<Vec<u64>>> {
 fn recorded_times(run: &[Vec<u64>]) -> Vec<Interval> {
     let interval = |times: &Vec<u64>| {
         let in_s = |ns: &u64| *ns as f64 / 1e9;
-        let mut values: Vec<(u64, u64)> = times.iter().map(|ns| (bucket(*ns), 1)).collect();
-        values.sort_unstable();
+        let mut buckets: Vec<u64> = times.iter().map(|ns| bucket(*ns)).collect();
+        buckets.sort_unstable();
+        let values = buckets.into_iter().map(|at| (at, 1).into()).collect();
         Interval {
             length_s: 1.0,
             sum_s: times.iter().map(in_s).sum(),
@@ -506,8 +524,9 @@ proptest! {
     ) {
         let before = distribution(&recorded_times(&run));
         let mut with_unfinished = recorded_times(&run);
-        let mut censored: Vec<(u64, u64)> = ages.iter().map(|age| (bucket(*age), 1)).collect();
-        censored.sort_unstable();
+        let mut buckets: Vec<u64> = ages.iter().map(|age| bucket(*age)).collect();
+        buckets.sort_unstable();
+        let censored = buckets.into_iter().map(|at| (at, 1).into()).collect();
         with_unfinished.last_mut().unwrap().censored = censored;
 
         let after = distribution(&with_unfinished);
@@ -525,12 +544,16 @@ proptest! {
 fn a_stall_in_one_of_eight_intervals_leaves_p90_open_above() {
     // 8 x 250 requests of 1 ms, but half of one interval takes 500 ms: 6.25 % of all. Between intervals the share above
     // 1 ms has a standard error of 0.0625 by hand, and 0.9 + 2.36 x 0.0625 is more than all.
-    let quick = (bucket(1_000_000), 250);
-    let stalled = vec![(bucket(1_000_000), 125), (bucket(500_000_000), 125)];
+    let quick = Cell::from((bucket(1_000_000), 250));
+    let stalled = [(bucket(1_000_000), 125), (bucket(500_000_000), 125)].map(Cell::from);
     let intervals: Vec<Interval> = (0..8)
         .map(|k| Interval {
             length_s: 0.5,
-            values: if k == 3 { stalled.clone() } else { vec![quick] },
+            values: if k == 3 {
+                stalled.to_vec()
+            } else {
+                vec![quick]
+            },
             sum_s: if k == 3 { 62.625 } else { 0.25 },
             sumsq_s2: if k == 3 { 31.25 } else { 0.00025 },
             ..Interval::default()

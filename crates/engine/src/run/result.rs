@@ -489,15 +489,12 @@ impl Material<'_> {
         let (mut lag, mut response, mut service) = (Counts::new(), Counts::new(), Counts::new());
         for (index, stream) in self.plan.streams.iter().enumerate() {
             if stream.role == Role::Load {
-                add_counts(&mut lag, &self.collected.streams[index].lag.counts());
+                add_counts(&mut lag, self.collected.streams[index].lag.counts());
                 add_counts(
                     &mut response,
-                    &self.collected.streams[index].response.counts(),
+                    self.collected.streams[index].response.counts(),
                 );
-                add_counts(
-                    &mut service,
-                    &self.collected.streams[index].service.counts(),
-                );
+                add_counts(&mut service, self.collected.streams[index].service.counts());
             }
         }
         let quantile = |counts: &Counts, p| crate::record::merge::quantile(counts, p);
