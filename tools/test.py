@@ -1,6 +1,7 @@
 """Run the whole test suite, Rust then Python, and close with one line that counts both.
 
-Extra arguments go to pytest. The origin (the known server that end-to-end tests drive) is built first.
+Extra arguments go to pytest. The origin (the known server that end-to-end tests drive) and the writer of
+scripted records are built first.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ def pytest_counts(output: str) -> list[int]:
 
 def main() -> int:
     """Exit 0 only when both suites ran and nothing failed."""
-    built, _ = run(["cargo", "build", "--quiet", "--release", "-p", "loadlens-origin"])
-    if built:
-        return built
+    build = ["cargo", "build", "--quiet", "--release"]
+    for what in (["-p", "loadlens-origin"], ["-p", "loadlens-engine", "--example", "scripted_record"]):
+        built, _ = run([*build, *what])
+        if built:
+            return built
     rust_code, rust_output = run(
         [
             "cargo",

@@ -280,6 +280,9 @@ impl Recorder {
         next.phase = self.phase;
         self.phase = self.grid.phase(at);
         self.set.phase = self.phase;
+        for (flow, tally) in self.flows.iter().zip(&mut self.set.streams) {
+            tally.in_flight_max = flow.in_flight; // they are in flight though none is issued any more
+        }
         if let Err(back) = self.full.give(next) {
             // As many places as sets: cannot happen; were it to, the counts stay here.
             self.set = back;
