@@ -139,6 +139,21 @@ pub fn template(bytes: &[u8]) -> Ending {
     }
 }
 
+/// One user who repeats these steps; none: they are refused.
+pub(crate) fn repeating(steps: &Value, authority: &str) -> Option<Program> {
+    let plan = json!({
+        "schema_version": 1, "seed": 1, "duration_ns": 1_000_000,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 1_000_000,
+            "target": {"host": "127.0.0.1", "port": 80, "authority": authority},
+            "scenarios": [{"name": "s", "weight": 1, "steps": steps}],
+            "workload": {"kind": "closed", "users": 1},
+        }],
+    });
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    Program::compile(&plan).ok()
+}
+
 /// Renders a request with this path, header and body; false: it was refused.
 fn sent(path: &str, header: &str, body: &Value, (string, item, raw): (&str, &str, &[u8])) -> bool {
     let regex = json!({"kind": "regex", "pattern": "(?s-u)^(.*)$"});
@@ -149,17 +164,7 @@ fn sent(path: &str, header: &str, body: &Value, (string, item, raw): (&str, &str
         {"name": "b", "method": "GET", "path": "/", "extract": [{"name": "r", "from": regex}]},
         {"name": "c", "method": "PUT", "path": path, "headers": [["X-A", header], ["X-End", "1"]], "body": body},
     ]);
-    let plan = json!({
-        "schema_version": 1, "seed": 1, "duration_ns": 1_000_000,
-        "streams": [{
-            "name": "load", "role": "load", "timeout_ns": 1_000_000,
-            "target": {"host": "127.0.0.1", "port": 80, "authority": "shop.test:8080"},
-            "scenarios": [{"name": "s", "weight": 1, "steps": steps}],
-            "workload": {"kind": "closed", "users": 1},
-        }],
-    });
-    let plan: Plan = serde_json::from_value(plan).expect("a plan");
-    let Ok(program) = Program::compile(&plan) else {
+    let Some(program) = repeating(&steps, "shop.test:8080") else {
         return false;
     };
     let stream = &program.streams[0];

@@ -1,6 +1,5 @@
 //! Extraction by JSON path, against a slow walk through the whole value.
 
-use loadlens_engine::plan::Plan;
 use loadlens_engine::program::{
     Answer, Judgement, Judging, Program, Records, RenderContext, Values, MAX_VALUE_BYTES,
 };
@@ -8,6 +7,7 @@ use loadlens_engine::random::Random;
 use serde_json::json;
 
 use crate::literal::json::{at, Json};
+use crate::plans::repeating;
 use crate::Ending;
 
 /// A path, a line end, and a body in which something may stand there.
@@ -50,17 +50,7 @@ fn extracting(path: &str) -> Option<Program> {
          "extract": [{"name": "v", "from": {"kind": "json", "path": path}}]},
         {"name": "b", "method": "POST", "path": "/", "body": {"kind": "text", "text": "{{v}}"}},
     ]);
-    let plan = json!({
-        "schema_version": 1, "seed": 1, "duration_ns": 1_000_000,
-        "streams": [{
-            "name": "load", "role": "load", "timeout_ns": 1_000_000,
-            "target": {"host": "127.0.0.1", "port": 80, "authority": "a"},
-            "scenarios": [{"name": "s", "weight": 1, "steps": steps}],
-            "workload": {"kind": "closed", "users": 1},
-        }],
-    });
-    let plan: Plan = serde_json::from_value(plan).expect("a plan");
-    Program::compile(&plan).ok()
+    repeating(&steps, "a")
 }
 
 fn extracted(program: &Program, body: &[u8]) -> Result<Vec<u8>, Judgement> {
