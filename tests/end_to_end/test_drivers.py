@@ -33,7 +33,7 @@ def test_answers_are_those_of_the_books(server: Origin, name: str) -> None:
 
     requests = result["requests"]
     assert requests["failed"] == requests["unexpected_status"] == 0
-    assert requests["ok"] == requests["answered"] > 100
+    assert requests["ok"] == requests["answered"] > 20
     # What was in flight when it stopped was answered and read by nobody: at most one a connection.
     assert 0 <= books["answered"] - requests["answered"] <= 4
     assert 4 <= books["connections"]["accepted"] <= 5  # wrk tries the port once before it begins

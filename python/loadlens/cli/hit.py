@@ -304,8 +304,8 @@ def hit(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Let another program make the load, where it is installed: wrk or ab. What it does not tell "
-            "is null in --json. Default: our own engine. Example: --driver wrk",
+            help="Let another program make the load, where it is installed: wrk, ab, hey or k6. What it does "
+            "not tell is null in --json. Default: our own engine. Example: --driver wrk",
         ),
     ] = None,
     out: Annotated[

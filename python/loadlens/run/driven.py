@@ -111,6 +111,8 @@ def _ended(command: list[str], folder: Path, plan: Plan, interrupts: Interrupts)
 
 def version(driver: Driver) -> str:
     """The first line of what it says of its version; empty when it says none."""
+    if not driver.version:
+        return ""
     try:
         done = subprocess.run(
             driver.version, capture_output=True, text=True, timeout=VERSION_S, check=False, errors="replace"

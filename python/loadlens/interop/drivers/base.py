@@ -61,7 +61,7 @@ class Driver:
     name: str
     program: str
     install: str  # the command that installs it
-    version: tuple[str, ...]  # what makes it say its version on its first line
+    version: tuple[str, ...]  # what makes it say its version on its first line; empty: it cannot
     faults: Callable[[Plan], list[str]]  # what it cannot do of a plan; empty: it can do all of it
     command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
     read: Callable[[Printed, Plan], Told]  # ValueError: it did not print what it should

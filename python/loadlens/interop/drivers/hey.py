@@ -1,0 +1,117 @@
+"""hey: all from its summary, whose times have tenths of milliseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from loadlens.interop.drivers.base import (
+    Driver,
+    Printed,
+    Times,
+    Told,
+    body_of,
+    common_faults,
+    requests_of,
+    seconds,
+    step_of,
+    url_of,
+    users_of,
+    whole_seconds,
+)
+from loadlens.model.workload import Plan
+
+BODY = "body"
+KEPT = 1_000_000  # answers; of more, hey forgets times and statuses
+_STATUS = re.compile(r"^  \[(\d+)\]\t(\d+) responses$", re.MULTILINE)
+_ERROR = re.compile(r"^  \[(\d+)\]\t(?!\d+ responses$)(.+)$", re.MULTILINE)
+_PERCENT = re.compile(r"^  (\d+)%+ in ([\d.]+) secs$", re.MULTILINE)
+_NAMES = {"50": "p50", "75": "p75", "90": "p90", "95": "p95", "99": "p99"}
+
+
+def faults(plan: Plan) -> list[str]:
+    return list(_faults(plan))
+
+
+def _faults(plan: Plan) -> Iterator[str]:
+    yield from common_faults(plan, "hey")
+    yield from whole_seconds(plan, "hey")
+    requests, users = requests_of(plan), users_of(plan)
+    if requests is not None and plan.duration_ns is not None:
+        yield "hey ends by its number of requests or by time, not by whichever is first"
+    if requests is not None and requests % users:
+        yield "hey divides its requests among its workers and leaves out the rest: give a multiple"
+
+
+def command(plan: Plan, folder: Path) -> list[str]:
+    stream, step = plan.streams[0], step_of(plan)
+    words = ["hey", "-c", str(users_of(plan)), "-t", str(seconds(stream.timeout_ns)), "-m", step.method]
+    requests = requests_of(plan)
+    words += ["-n", str(requests)] if requests is not None else ["-z", f"{seconds(plan.duration_ns or 0)}s"]
+    words += ["-disable-redirects", "-disable-compression"]
+    if plan.threads is not None:
+        words += ["-cpus", str(plan.threads)]
+    if stream.connection.reuse == "new":
+        words.append("-disable-keepalive")
+    if step.body.kind != "none":
+        file = folder / BODY
+        file.write_bytes(body_of(step.body))
+        words += ["-D", str(file)]
+    for name, value in step.headers:
+        words += ["-T", value] if name.lower() == "content-type" else ["-H", f"{name}: {value}"]
+    return [*words, url_of(plan)]
+
+
+def read(printed: Printed, plan: Plan) -> Told:
+    text = printed.stdout
+    statuses = {code: int(count) for code, count in _STATUS.findall(text)}
+    errors: dict[str, int] = {}
+    for count, words in _ERROR.findall(text):
+        errors[words] = errors.get(words, 0) + int(count)
+    answered = sum(statuses.values())
+    if answered >= KEPT:
+        raise ValueError(f"it keeps the first {KEPT} answers only: a shorter load")
+    data = re.search(r"^  Total data:\t(\d+) bytes$", text, re.MULTILINE)
+    return Told(
+        seconds=_behind(text, "Total"),
+        answered=answered,
+        unexpected_status=sum(n for code, n in statuses.items() if not 200 <= int(code) < 400),
+        failed=sum(errors.values()),
+        errors=errors,
+        times=_times(text, answered),
+        statuses=statuses,
+        bytes_in_bodies=int(data[1]) if data else None,
+        notes=("an answer that breaks off in its body counts as answered",),
+    )
+
+
+def _behind(text: str, label: str) -> float:
+    found = re.search(rf"^  {label}:\t([\d.]+) secs$", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"no line {label!r} in what it printed")
+    return float(found[1])
+
+
+def _times(text: str, answered: int) -> Times | None:
+    if not answered:
+        return None
+    at = {_NAMES[percent]: float(time) for percent, time in _PERCENT.findall(text) if percent in _NAMES}
+    return Times(
+        count=answered,
+        mean=_behind(text, "Average"),
+        least=_behind(text, "Fastest"),
+        most=_behind(text, "Slowest"),
+        quantiles=at,
+    )
+
+
+HEY = Driver(
+    name="hey",
+    program="hey",
+    install="go install github.com/rakyll/hey@latest",
+    version=(),
+    faults=faults,
+    command=command,
+    read=read,
+)
