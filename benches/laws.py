@@ -6,17 +6,15 @@ there and back, and never below it.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from benches.generators.base import Scene
-from benches.generators.loadlens import DRIVE, plan
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, origin, run
+from benches.generators.loadlens import drive, plan
+from benches.measuring import SERVER_CPU, Host, Origin, origin, taken_s
 from benches.results import Limit, Results
 from benches.works import Work
 
@@ -41,7 +39,7 @@ def measure_all(results: Results, set_number: int, seconds: int, program: Path) 
             origin(program, SERVER_CPU, "--log-rows", rows, "--root", target) as server,
         ):
             host = Host()
-            ours, servers = _drive(server, Scene(server.port, seconds, Path(folder), program))
+            ours, servers = _driven(server, Scene(server.port, seconds, Path(folder), program))
             why_not = host.why_not()
         above, below = worst(ours, servers)
         for what, value in (("above", above), ("below", below)):
@@ -52,19 +50,12 @@ def measure_all(results: Results, set_number: int, seconds: int, program: Path) 
         print(f"{name}: {len(servers)} requests, {said}", file=sys.stderr)
 
 
-def _drive(server: Origin, scene: Scene) -> tuple[dict[str, float], list[float]]:
+def _driven(server: Origin, scene: Scene) -> tuple[dict[str, float], list[float]]:
     """Our quantiles of response times, and every time that the server wrote down, sorted; seconds."""
     told = plan(Work("law", PLACES, rate=RATE), scene)
-    command = [sys.executable, "-S", str(DRIVE), scene.file("law.json", json.dumps(told))]
-    ended = run(command, GENERATOR_CPU, limit_s=3 * scene.seconds + 60)
-    if ended.fault is not None:
-        raise RuntimeError(f"the engine {ended.fault}")
-    found = json.loads(ended.stdout)["streams"][0]["response_time_s"]
-    return {name: found[name]["value"] for name in QUANTILES}, _taken(server.log())
-
-
-def _taken(log: Mapping[str, Any]) -> list[float]:
-    return sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
+    (stream,) = drive(told, scene, 3 * scene.seconds + 60)["streams"]
+    found = stream["response_time_s"]
+    return {name: found[name]["value"] for name in QUANTILES}, taken_s(server.log())
 
 
 def worst(ours: Mapping[str, float], servers: Sequence[float]) -> tuple[float, float]:

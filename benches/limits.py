@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benches.generators.base import Scene
-from benches.generators.loadlens import DRIVE, SECOND_NS, plan
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, Host, Origin, origin, run
+from benches.generators.loadlens import DRIVE, SECOND_NS, drive, plan
+from benches.measuring import SERVER_CPU, Host, Origin, origin, run
 from benches.results import Limit, Results
 from benches.wire import arrivals_ns
 from benches.works import Work
@@ -26,6 +26,7 @@ from benches.works import Work
 IDLE = 10_000  # connections
 OPEN_RATE, OPEN_SECONDS = 10_000.0, 10
 GAPS_RATE, GAPS_SECONDS = 1000.0, 20
+LIMIT_S = 60.0  # of a run of the open loop
 
 
 def measure_all(results: Results, set_number: int, rounds: int, program: Path, idle: int = IDLE) -> None:
@@ -127,7 +128,8 @@ def _status_bytes(process: subprocess.Popen[bytes], name: str) -> int:
 def open_loop(server: Origin, program: Path, folder: Path) -> dict[str, float]:
     """How well a rate is kept: by the server's log, and by the engine's own lateness."""
     scene = Scene(server.port, OPEN_SECONDS, folder, program)
-    result = _drive(plan(Work("open", 100, rate=OPEN_RATE), scene), scene, server)
+    server.new_books()
+    result = drive(plan(Work("open", 100, rate=OPEN_RATE), scene), scene, LIMIT_S)
     times = sorted(row["received_ns"] for row in server.log()["rows"])
     rate = (len(times) - 1) / ((times[-1] - times[0]) / 1e9)
     return {"open_rate_error": rate / OPEN_RATE - 1, **_lateness(result["streams"][0]["lag_s"])}
@@ -141,24 +143,14 @@ def gaps_cv(arrivals: str, server: Origin, program: Path, folder: Path) -> float
     scene = Scene(server.port, GAPS_SECONDS, folder, program)
     told = plan(Work("gaps", 100, rate=GAPS_RATE), scene)
     told["streams"][0]["workload"]["arrivals"] = arrivals
+    server.new_books()
     with arrivals_ns(server.port) as times:
-        _drive(told, scene, server)
+        drive(told, scene, LIMIT_S)
     received = server.books()["received"]
     if len(times) != received:
         raise RuntimeError(f"{len(times)} requests passed the wire and the server received {received}")
     gaps = [after - before for before, after in itertools.pairwise(sorted(times))]
     return statistics.pstdev(gaps) / statistics.fmean(gaps)
-
-
-def _drive(told: dict[str, Any], scene: Scene, server: Origin) -> dict[str, Any]:
-    """Run the engine on a plan, with new books; its result."""
-    server.new_books()
-    command = [sys.executable, "-S", str(DRIVE), scene.file("open.json", json.dumps(told))]
-    ended = run(command, GENERATOR_CPU, limit_s=60)
-    if ended.fault is not None:
-        raise RuntimeError(f"the open loop {ended.fault}")
-    result: dict[str, Any] = json.loads(ended.stdout)
-    return result
 
 
 def _lateness(lag: dict[str, Any]) -> dict[str, float]:

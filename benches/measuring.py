@@ -153,6 +153,11 @@ def origin(program: Path, cpu: int, *arguments: str) -> Iterator[Origin]:
         process.wait(timeout=10)
 
 
+def taken_s(log: Mapping[str, Any]) -> list[float]:
+    """How long the server took for each request of its log, from whole request to whole answer; sorted."""
+    return sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a process ended, what it used and what it printed."""

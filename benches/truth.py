@@ -19,7 +19,7 @@ from benches.cost import ALLOWANCE_S, Pace, shown, shown_files
 from benches.generators import CannotDo, Generator, Scene, Told
 from benches.generators.loadlens import LOADLENS
 from benches.generators.oha import OHA, command_uncorrected
-from benches.measuring import GENERATOR_CPU, SERVER_CPU, origin, run
+from benches.measuring import GENERATOR_CPU, SERVER_CPU, origin, run, taken_s
 from benches.results import Claim, Results
 from benches.works import Work
 
@@ -158,7 +158,7 @@ def _tell(
 
 def told_by_log(log: Mapping[str, Any]) -> Told:
     """What the server took, from a whole request to a whole answer; a freeze is not in it."""
-    taken: list[float] = sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
+    taken = taken_s(log)
 
     def quantile(share: float) -> float:
         return taken[min(len(taken) - 1, max(0, math.ceil(share * len(taken)) - 1))]

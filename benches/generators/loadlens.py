@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.generators.base import CannotDo, Generator, Scene, Told, asked
-from benches.measuring import Counted
+from benches.measuring import GENERATOR_CPU, Counted, run
 from benches.works import Work
 
 DRIVE = Path(__file__).parent.parent / "drive.py"
@@ -21,6 +21,20 @@ JSON_TYPE = ["Content-Type", "application/json"]
 def command(work: Work, scene: Scene) -> list[str]:
     path = scene.file(f"plan-{work.name}.json", json.dumps(plan(work, scene)))
     return [sys.executable, "-S", str(DRIVE), path]
+
+
+def drive(told: dict[str, Any], scene: Scene, limit_s: float) -> dict[str, Any]:
+    """Run the engine on a plan, on the generator's core; its result.
+
+    Raises:
+        RuntimeError: It did not end, or not well.
+    """
+    command = [sys.executable, "-S", str(DRIVE), scene.file("driven.json", json.dumps(told))]
+    ended = run(command, GENERATOR_CPU, limit_s=limit_s)
+    if ended.fault is not None:
+        raise RuntimeError(f"the engine {ended.fault}")
+    result: dict[str, Any] = json.loads(ended.stdout)
+    return result
 
 
 def plan(work: Work, scene: Scene) -> dict[str, Any]:
