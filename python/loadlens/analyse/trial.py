@@ -405,6 +405,16 @@ def _in_flight(grid: Grid, rows: Sequence[Json]) -> Interval | Insufficient:
     return within.mean(sums, grid.lengths_s)
 
 
+def _given_up(row: Json, cells: Mapping[str, Json]) -> float:
+    """Share of an interval's censored requests that timed out; the others were under way when it ended."""
+
+    def count(klass: str) -> int:
+        return sum(int(cell.get("count", 0)) for name, cell in cells.items() if name.endswith(f".{klass}"))
+
+    timed_out = sum(int(n) for n in row.get("failed", {}).values()) - count("failed")
+    return min(1.0, max(0.0, timed_out / count("censored")))
+
+
 def _measure_step(
     step: StepPlan, grid: Grid, rows: Sequence[Json], histograms: Sequence[HistogramRow]
 ) -> StepMeasures:
@@ -425,6 +435,9 @@ def _measure_step(
         for klasses, counts in ((UNEXPECTED, unexpected), (FAILED, failed)):
             for klass in klasses:
                 counts[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
+        late = float(cells.get(f"{step.index}.censored", {}).get("count", 0))
+        if late:
+            failed[place] += late * _given_up(row, cells)
     own = [h for h in histograms if h.step in (step.tag, str(step.index))]
     return StepMeasures(
         plan=step,

@@ -201,3 +201,18 @@ def test_a_window_in_which_nothing_was_measured_gives_no_figures() -> None:
 
     assert not found.is_usable
     assert found.reasons == ("the window holds no whole interval of what was measured",)
+
+
+def test_requests_that_timed_out_failed_and_those_under_way_at_the_end_did_not() -> None:
+    from loadlens.analyse.trial import _given_up
+
+    cells = {
+        "0.ok": {"count": 5},
+        "0.failed": {"count": 2},
+        "0.censored": {"count": 8},
+        "1.censored": {"count": 2},
+    }
+
+    # 2 resets are failed already; of ten that are only known to have lasted, four timed out
+    assert _given_up({"failed": {"reset": 2, "timeout": 4}}, cells) == 0.4
+    assert _given_up({"failed": {"reset": 2}}, cells) == 0.0
