@@ -1,6 +1,6 @@
 //! Writes the live files of a record from a script of what happened: `scripted_record FOLDER < SCRIPT`.
 //!
-//! What workers do calls the recorders, threads and all; here a script does. `tests/contract/test_round_trip.py` draws one,
+//! What workers do calls the recorders, threads and all; here a script does. `tests/end_to_end/test_record_round_trip.py` draws one,
 //! counts for itself what must be in the files, and reads them with Python's readers.
 
 use std::error::Error;

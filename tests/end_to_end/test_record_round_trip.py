@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import records
 
 from loadlens import store
 from loadlens.engine import read_intervals
 from loadlens.model.trial import TrialStatus
 from loadlens.store.reading import TrialRecord
+from tests import records
+
+pytestmark = pytest.mark.end_to_end
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
