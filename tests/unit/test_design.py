@@ -575,17 +575,17 @@ def test_without_an_earlier_run_the_published_times_of_clients_count() -> None:
         if case.experiment == "published" and case.levels[0].name in ("one", "three")
     )
 
-    # 3,334 requests of 6 users: 138.889 ms each alone, 82.378 ms with three servers; the rest is the same
+    # 10,000 requests of 6 users: 138.889 ms each alone, 82.378 ms with three servers; the rest is the same
     # but for two more replicas and the balancer
     alone, farm = design.duration(one), design.duration(three)
-    assert (farm.seconds - alone.seconds) / 3 == pytest.approx(3_334 / 6 * (0.082378 - 0.138889) + 0.4 + 2.0)
+    assert (farm.seconds - alone.seconds) / 3 == pytest.approx(10_000 / 6 * (0.082378 - 0.138889) + 0.4 + 2.0)
     assert alone.notes == ("3 of 3 trials end by a number of requests: 3 as fast as published",)
 
 
 # ----------------------------------------------------------------------------------------- the register study
 
 
-def test_the_register_study_is_the_published_matrix_within_17_minutes() -> None:
+def test_the_register_study_is_the_published_matrix_and_fits_its_hour() -> None:
     study = design.plan(define.read(REGISTER))
 
     counted = Counter((case.experiment, case.held_out) for case in study.cases)
@@ -597,10 +597,8 @@ def test_the_register_study_is_the_published_matrix_within_17_minutes() -> None:
         ("alone", True): 2,
         ("mixed", True): 2,
     }
-    repeated = {(case.needs_cores, case.held_out): case.trials for case in study.cases}
-    # three trials with one worker, where any machine judges the claims; one of the others
-    assert repeated == {(1, False): 3, (2, False): 1, (4, False): 1, (1, True): 1}
-    assert design.estimated_seconds(study) <= 17 * 60
+    assert all(case.trials == 3 for case in study.cases)
+    assert design.estimated_seconds(study) <= 3600
     assert study.published is not None
     assert len(study.published.rows) == 15
     mixed = by_name(study)["mixed workers=4 users=20"]

@@ -195,10 +195,13 @@ def test_every_rule_of_the_module_is_used() -> None:
 
 # Clients that ask again at once are what two of the published designs are about.
 PUBLISHED_AS_IT_WAS = ("load.no-think",)
+# And a published table of single loads from 10 users on, nothing beside them, is repeated as it stands.
+PUBLISHED_TABLES = {"sso": ("load.no-baseline", "probes.none")}
 
 
 def test_the_shipped_studies_are_sound_on_a_machine_of_four_cores() -> None:
     for folder in sorted((ROOT / "studies").iterdir()):
         study = design.plan(define.read(folder))
-        found = [fault for fault in lint.faults(study, cores=4) if fault.rule not in PUBLISHED_AS_IT_WAS]
+        known = PUBLISHED_AS_IT_WAS + PUBLISHED_TABLES.get(folder.name, ())
+        found = [fault for fault in lint.faults(study, cores=4) if fault.rule not in known]
         assert found == [], folder.name
