@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from loadlens.looks import numbers, words
@@ -89,16 +89,21 @@ def _share(cell: Cell) -> float:
 def _phases(report: Report) -> Iterator[str]:
     """p50 and p99 of each part of a request, by case; what was not made or is undecided has its word."""
     shown = [detail for detail in report.details if detail.phases is not None]
-    if not shown:
+    yield from _by_case("p50 / p99", [(detail, _parts(detail) or ["undecided"]) for detail in shown])
+
+
+def _by_case(label: str, said: Sequence[tuple[CaseDetail, list[str]]]) -> Iterator[str]:
+    """A line for each of the first cases, under one label; how many more there are stands below."""
+    if not said:
         return
     yield ""
     lines = [
-        f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {' · '.join(_parts(detail)) or 'undecided'}"
-        for detail in shown[:MOST_ROWS]
+        f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {' · '.join(parts)}"
+        for detail, parts in said[:MOST_ROWS]
     ]
-    if len(shown) > MOST_ROWS:
-        lines.append(f"{words.plural(len(shown) - MOST_ROWS, 'more case')} in the report")
-    yield from (line.replace(NO_BREAK, " ") for line in _labelled("p50 / p99", lines, indent=""))
+    if len(said) > MOST_ROWS:
+        lines.append(f"{words.plural(len(said) - MOST_ROWS, 'more case')} in the report")
+    yield from (line.replace(NO_BREAK, " ") for line in _labelled(label, lines, indent=""))
 
 
 def _parts(detail: CaseDetail) -> list[str]:
@@ -140,16 +145,7 @@ def _reasons(report: Report) -> Iterator[str]:
 def _proxies(report: Report) -> Iterator[str]:
     """What came to the fault proxies of each case, and what became of it."""
     shown = [detail for detail in report.details if detail.proxies is not None]
-    if not shown:
-        return
-    yield ""
-    lines = [
-        f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {' · '.join(_done(detail))}"
-        for detail in shown[:MOST_ROWS]
-    ]
-    if len(shown) > MOST_ROWS:
-        lines.append(f"{words.plural(len(shown) - MOST_ROWS, 'more case')} in the report")
-    yield from (line.replace(NO_BREAK, " ") for line in _labelled("proxy", lines, indent=""))
+    yield from _by_case("proxy", [(detail, _done(detail)) for detail in shown])
 
 
 def _done(detail: CaseDetail) -> list[str]:
