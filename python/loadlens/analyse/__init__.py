@@ -29,11 +29,12 @@ from loadlens.analyse.queries import Asked, asked_of
 from loadlens.analyse.source import RunSource
 from loadlens.analyse.trial import measure
 from loadlens.design.reporting import window_of
+from loadlens.findings import Verdict
 from loadlens.findings.curves import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.report import AccountingRow, CaseDetail, Report
 
-__all__ = ["facts", "report"]
+__all__ = ["Examined", "examined", "facts", "report"]
 
 SCHEMA_VERSION = 1
 
@@ -49,9 +50,24 @@ class Measured:
     facts: Facts
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A record's facts and what the rules say of them, without a report."""
+
+    facts: Facts
+    verdict: Verdict
+    books: tuple[AccountingRow, ...]
+
+
 def facts(record: RunSource) -> Facts:
     """Return what the rules may see of a record."""
     return _measured(record).facts
+
+
+def examined(record: RunSource) -> Examined:
+    """Return what is known of a record and what follows from it."""
+    known = _measured(record)
+    return Examined(known.facts, findings.assess(known.facts), known.books)
 
 
 def report(record: RunSource) -> Report:
@@ -112,14 +128,18 @@ def _measured(record: RunSource) -> Measured:
     machine = record.environment.get("machine") or {}
     cores = int(machine.get("cores_allowed") or machine.get("cores") or 1)
     groups = gather(cases)
-    curves = tuple(curve_of(group, cores) for group in groups if not group.is_held_out)
+    curves = tuple(curve_of(group, cores) for group in groups if group.is_curve)
+    dense = tuple(
+        step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
+    )
     rows = books.rows(cases, study)
-    return Measured(cases, groups, curves, rows, Facts(cores, curves, gates_of(cases, curves, rows, cores)))
+    gates = gates_of(cases, curves, rows, cores)
+    return Measured(cases, groups, curves, rows, Facts(cores, curves, gates, dense))
 
 
 def _capacities(known: Measured) -> dict[str, tuple[CurveCases, Capacity]]:
     """Capacity of each curve that has one, by label."""
-    by_label = {group.label: group for group in known.groups if not group.is_held_out}
+    by_label = {group.label: group for group in known.groups if group.is_curve}
     found = {}
     for curve in known.curves:
         capacity = capacity_of(curve)
@@ -140,7 +160,7 @@ def _details(known: Measured, asked: Asked) -> tuple[CaseDetail, ...]:
 
 
 def _pairs(known: Measured) -> Sequence[tuple[CurveCases, Curve]]:
-    judged = [group for group in known.groups if not group.is_held_out]
+    judged = [group for group in known.groups if group.is_curve]
     return list(zip(judged, known.curves, strict=True))
 
 

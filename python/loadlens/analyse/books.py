@@ -143,6 +143,8 @@ class _Counted:
 
 def _is_reached(service: str, plan: Json) -> bool:
     """Whether all that is sent comes to the service: it is the entry, or the entry hands on to it alone."""
+    if (plan.get("outside") or {}).get("name") == service:
+        return True  # what is at the entry's own address
     entry = str((plan.get("entry") or {}).get("service") or "")
     over = next((s.get("over") or () for s in plan.get("services", ()) if s["name"] == entry), ())
     return service == entry or list(over) == [service]

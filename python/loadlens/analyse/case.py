@@ -59,6 +59,11 @@ class CaseMeasures:
         """Whether it was set aside to test predictions on."""
         return bool(self.plan.get("held_out"))
 
+    @property
+    def purpose(self) -> str:
+        """`load`, or what else it was run for: `look` (the first) or `dense` (for pauses)."""
+        return str(self.plan.get("purpose", "load"))
+
     @cached_property
     def usable(self) -> tuple[TrialMeasures, ...]:
         """Trials whose figures may enter an estimate."""

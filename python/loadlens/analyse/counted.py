@@ -33,7 +33,8 @@ class Counter:
 
 def services(case: Json) -> dict[str, Mapping[str, str]]:
     """Services that say which counter holds their answers, with what they say."""
-    found = {str(s["name"]): s.get("scrape") or {} for s in case.get("services") or ()}
+    told = [*(case.get("services") or ()), *([case["outside"]] if case.get("outside") else [])]
+    found = {str(service["name"]): service["scrape"] for service in told if service.get("scrape")}
     return {name: scrape for name, scrape in found.items() if scrape.get("requests")}
 
 

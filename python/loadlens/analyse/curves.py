@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.analyse import logs
+from loadlens.analyse import logs, sockets
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.failures import Failure
 from loadlens.analyse.metrics import inside
@@ -16,7 +16,15 @@ from loadlens.analyse.source import factor_names
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import generator_of, host_cpu, processes_of
 from loadlens.analyse.work import cpu_time
-from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
+from loadlens.model.facts import (
+    ConnectionWatch,
+    Curve,
+    FailureMode,
+    ProbeWatch,
+    RequestClass,
+    Step,
+    Times,
+)
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.stats import probes
 from loadlens.stats.counts import IntervalCounts, pooled
@@ -41,13 +49,23 @@ class CurveCases:
         """Whether any of its cases was set aside."""
         return any(case.is_held_out for case in self.cases)
 
+    @property
+    def purpose(self) -> str:
+        """What all of its cases were run for."""
+        return self.cases[0].purpose
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether rules may read it as levels of load."""
+        return not self.is_held_out and self.purpose == "load"
+
 
 def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
     """Group cases that differ in nothing but the level of load.
 
     Cases without figures are left out, and those whose load changes while it is measured or follows a pace.
     """
-    found: dict[tuple[str, tuple[tuple[str, str], ...], bool], list[CaseMeasures]] = {}
+    found: dict[tuple[str, tuple[tuple[str, str], ...], bool, str], list[CaseMeasures]] = {}
     load_factors = {
         case.experiment: load_factor([c for c in cases if c.experiment == case.experiment]) for case in cases
     }
@@ -57,9 +75,9 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
             continue
         varied = load_factors[case.experiment]
         fixed = tuple((f, level) for f, level in case.levels.items() if f != varied)
-        found.setdefault((case.experiment, fixed, case.is_held_out), []).append(case)
+        found.setdefault((case.experiment, fixed, case.is_held_out, case.purpose), []).append(case)
     curves = []
-    for (experiment, fixed, _), members in found.items():
+    for (experiment, fixed, _, _), members in found.items():
         levels = dict(fixed)
         words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
         label = " ".join(part for part in (experiment if several else "", words) if part)
@@ -177,6 +195,32 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         little=_little(case),
         steady=_steady(case),
         log_signs=logs.signs(_service_logs(case)),
+        statuses=_statuses(case),
+        timed_out=sum(x.timed_out for x in case.loads),
+        connections=_connections(case),
+        longest_gap_s=max((x.longest_gap_s for x in case.loads), default=None),
+        kernel=sockets.worst([trial.kernel for trial in case.usable]),
+    )
+
+
+def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
+    """Answers of the load by status, ascending."""
+    found: dict[int, int] = {}
+    for load in case.loads:
+        for status, count in load.statuses.items():
+            found[int(status)] = found.get(int(status), 0) + count
+    return tuple(sorted(found.items()))
+
+
+def _connections(case: CaseMeasures) -> ConnectionWatch | None:
+    """Connections of the load; none where the engine told of none."""
+    told = [load.engine for load in case.loads if load.engine.get("connections")]
+    if not told:
+        return None
+    return ConnectionWatch(
+        opened=sum(int(engine["connections"]["opened"]) for engine in told),
+        closed_by_server=sum(int(engine["connections"]["closed_by_server"]) for engine in told),
+        answered=sum(int(engine["requests"]["answered"]) for engine in told),
     )
 
 

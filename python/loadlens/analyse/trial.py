@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from loadlens.analyse import failures, resources, served, told
+from loadlens.analyse import failures, resources, served, sockets, told
 from loadlens.analyse.source import (
     HistogramRow,
     Json,
@@ -24,6 +24,7 @@ from loadlens.analyse.source import (
 )
 from loadlens.analyse.window import WHOLE, narrowed
 from loadlens.errors import RecordError
+from loadlens.model.facts import KernelWatch
 from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.stats import within
@@ -117,6 +118,7 @@ class StreamMeasures:
         str, IntervalCounts
     ]  # completed runs, from when the first request was due to the last answer
     engine: Json  # the stream's part of the engine's result; empty when there is none
+    longest_gap_s: float = 0.0  # without an answer
 
     @property
     def ok(self) -> Floats:
@@ -177,6 +179,7 @@ class TrialMeasures:
     steady: Steadiness | Insufficient
     damage: str = ""  # why its files could not be read
     told: told.Told = field(default_factory=told.Told)
+    kernel: KernelWatch | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -259,6 +262,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         failures=failures.read(source, plans, begin, end),
         steady=Insufficient("no load") if load is None else _steadiness(load, grid),
         told=told.read(readings, begin, end),
+        kernel=sockets.read(readings),
     )
 
 
@@ -352,6 +356,7 @@ def _measure_stream(
         phases=_phases(own, grid, steps),
         groups={name: _counts(_tagged(own, name), grid, "group_response") for name in plan.groups},
         engine=result,
+        longest_gap_s=max((float(row.get("max_gap_s") or 0.0) for row in rows), default=0.0),
     )
 
 

@@ -131,7 +131,7 @@ def lines(state: RunState, at: float) -> list[str]:
     drawn = [f"{state.started.study}: {words.plain(state.started.question)}"]
     if state.trial is not None and state.remaining is not None:
         drawn += [_trial_line(state, at), _bar_line(state, at)]
-    drawn.append(f"  now    {words.plain(_now(state))}")
+    drawn.append(f"  now    {words.plain(now_words(state))}")
     drawn.append(f"  done   {_done(state)}")
     drawn += [f"  note   ▲ {words.plain(said)}" for said in state.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.stopping else "stop: Ctrl-C"
@@ -178,7 +178,7 @@ def _bar_line(state: RunState, at: float) -> str:
     return f"▕{bar:<{BAR_WIDTH}}▏ {100 * done:.0f} %   done {when}"
 
 
-def _now(state: RunState) -> str:
+def now_words(state: RunState) -> str:
     if state.load is None or not state.load.get("streams"):
         return state.now
     load = state.load

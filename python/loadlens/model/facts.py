@@ -90,6 +90,26 @@ class GeneratorWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionWatch:
+    """Connections of the load, over whole trials."""
+
+    opened: int
+    closed_by_server: int
+    answered: int  # requests, on all of them
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWatch:
+    """What the kernel saw at the service's ports, and of TCP on the whole machine, over whole trials."""
+
+    accept_queue: float | None  # the most connections that waited to be accepted
+    accept_queue_bound: float | None
+    listen_drops: float | None
+    retransmitted: float | None  # segments, those that ask for a connection included
+    retransmitted_syn: float | None  # those alone
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One level of load on one curve, over all its valid trials."""
 
@@ -115,6 +135,11 @@ class Step:
     little: Literal["holds", "broken", "unknown"]
     steady: Literal["flat", "warmup", "slowdown", "no_steady", "unknown"]
     log_signs: tuple[LogSign, ...] = ()
+    statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
+    timed_out: int = 0  # by the client
+    connections: ConnectionWatch | None = None
+    longest_gap_s: float | None = None  # without an answer of the load, worst trial
+    kernel: KernelWatch | None = None
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""
@@ -178,6 +203,7 @@ class Facts:
     cores: int  # of the machine
     curves: tuple[Curve, ...]
     gates: tuple[Gate, ...] = field(default=())
+    dense: tuple[Step, ...] = ()  # looks for pauses: a light load and frequent probes
 
     def gate(self, name: str) -> Gate | None:
         """The gate of that name, if it was looked at."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from loadlens.model.topology import Entry, Reset, Scalar, Service
+from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
 
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
@@ -34,6 +34,9 @@ METRICS: Final = (
 # What a report can put side by side: a metric, or the quantiles of one of these times.
 COMPARED: Final = (*TIMES[:2], *METRICS)
 
+
+# What a case is run for: `load` is a level of a load curve, `look` asks calmly, `dense` looks for pauses.
+Purpose = Literal["load", "look", "dense"]
 
 TAKES: Final = ("last", "mean", "max", "min")
 
@@ -130,6 +133,8 @@ class Case:
     needs_cores: int | None = None  # on a machine with fewer it is shown, not judged
     feeds: tuple[Feed, ...] = ()  # those that its requests use
     cookies: Cookies = "iteration"
+    outside: Outside | None = None  # what is at the entry's URL, as far as it was told
+    purpose: Purpose = "load"
 
 
 @dataclass(frozen=True, slots=True)

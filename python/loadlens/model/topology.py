@@ -63,8 +63,9 @@ class Ready:
 
     path: str
     port: str | None = None  # name of the port; none: the first
-    status: int = 200
+    status: int | None = 200  # none: any answer below 500
     within_s: float = 30.0
+    address: tuple[str, int] | None = None  # host and port of its own choice; none: a port of the testbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,18 @@ class Service:
     def setting(self, name: str) -> str:
         """How a balancer or proxy is set, as the study says or as it is otherwise."""
         return dict(self.settings).get(name, BALANCER_SETTINGS[self.use][name])
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A service at an address of its own, not one of the testbed's: what is known of it, to watch it by."""
+
+    name: str
+    host: str
+    is_here: bool = False  # on this machine, so that its ports can be watched
+    ports: tuple[tuple[str, int], ...] = ()  # by name, the one of the load first
+    pids: tuple[int, ...] = ()  # processes that run already, each watched with all that it starts
+    scrape: Scrape | None = None
 
 
 @dataclass(frozen=True, slots=True)

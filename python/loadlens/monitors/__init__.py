@@ -29,10 +29,11 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
 }
 
 
-def spec_of(scene: Scene, *, marker: str | None = None) -> MonitorSpec:
+def spec_of(scene: Scene, *, marker: str | None = None, every_s: float = 1.0) -> MonitorSpec:
     """What every monitor is asked for in this testbed; one that finds nothing to watch is left out."""
     sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in MONITORS.values()]
-    return MonitorSpec(tuple(source for source in sources if source is not None), marker=marker)
+    wanted = tuple(source for source in sources if source is not None)
+    return MonitorSpec(wanted, interval_s=every_s, marker=marker)
 
 
 def make(name: str) -> Monitor:

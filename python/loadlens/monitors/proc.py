@@ -96,7 +96,9 @@ def wanted(scene: Scene) -> Processes:
     """Every process; services with all that they start, parts of the lab alone."""
     return Processes(
         tuple(
-            Watched(p.service, p.replica, p.pid, p.mark, tree=p.defined is not None) for p in scene.processes
+            Watched(p.service, p.replica, p.pid, p.mark, tree=p.defined is not None)
+            for p in scene.processes
+            if p.pid is not None
         )
     )
 

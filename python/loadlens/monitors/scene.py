@@ -17,17 +17,18 @@ KEEPER = "(keeper)"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process that was started: a replica of a service, or a part of the lab itself."""
+    """A process: a replica of a service, one that ran already, or a part of the lab itself."""
 
     service: str  # its name; parts of the lab stand in brackets
     replica: int
-    pid: int
+    pid: int | None  # none: not known, what can be seen without it is watched
     mark: str = ""  # an environment entry that everything of this replica carries
     host: str = ""
     ports: Mapping[str, int] | None = None  # by name
     groups: tuple[str, ...] = ()  # folders of the control groups that limit it
     samples: str = ""  # folder in which its runtime tells about itself
     defined: Service | None = None  # as the study says; none: a part of the lab
+    is_here: bool = True  # on this machine
 
 
 @dataclass(frozen=True, slots=True)

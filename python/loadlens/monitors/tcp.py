@@ -105,10 +105,11 @@ class Ports:
 
 
 def wanted(scene: Scene) -> Ports | None:
-    """Every port of every replica."""
+    """Every port of every replica on this machine."""
     found = tuple(
         Port(p.service, p.replica, name, port)
         for p in scene.replicas
+        if p.is_here
         for name, port in (p.ports or {}).items()
     )
     return Ports(found) if found else None

@@ -1,4 +1,4 @@
-"""The JSON of `hit` (docs/reference/hit-json.md) and of reports: seconds as floats, null where unknown."""
+"""The JSON of `hit`, `explain` and reports (docs/reference/*-json.md): seconds as floats, null if unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from loadlens import __version__, calibration
 from loadlens.calibration import Calibration
-from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
+from loadlens.model.explanation import Explanation, Rung
+from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
 from loadlens.model.report import Report
 from loadlens.model.workload import Closed, Plan
 
@@ -90,6 +91,84 @@ def _load(plan: Plan) -> dict[str, Any]:
     if workload.profile is not None:
         load["profile"] = asdict(workload.profile)
     return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}
+
+
+# --- the JSON of an answer ----------------------------------------------------------------------------
+
+
+def explanation_as_json(answer: Explanation) -> str:
+    """Return the answer of `explain` as one line of JSON (docs/reference/explain-json.md)."""
+    return json.dumps(explanation_as_dict(answer), ensure_ascii=False, allow_nan=False)
+
+
+def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
+    """Return the answer under the names that scripts rely on."""
+    capacity = _bare(answer.capacity)
+    if "undecided" in capacity:
+        capacity["at_least"] = answer.at_least
+    return {
+        "schema": SCHEMA_VERSION,
+        "tool": f"loadlens {__version__}",
+        "target": answer.target,
+        "requests": list(answer.requests),
+        "tier": answer.tier,
+        "budget_s": answer.budget_s,
+        "used_s": answer.used_s,
+        "stopped_because": answer.stopped_because,
+        "stopped": answer.stopped_words,
+        "answer": answer.sentence,
+        "limit": answer.limit,
+        "grade": answer.grade,
+        "capacity": capacity,
+        "knee_users": answer.knee_users,
+        "others": answer.others,
+        "do": answer.do,
+        "brings": answer.brings,
+        "ladder": [_rung(rung) for rung in answer.ladder],
+        "findings": [_plain(finding) for finding in answer.findings],
+        "absent": [_plain(one) for one in answer.absent],
+        "not_assessed": [_plain(one) for one in answer.not_assessed],
+        "unknown": [_plain(one) for one in answer.unknown],
+        "cautions": list(answer.cautions),
+        "seed": answer.seed,
+        "record": answer.record,
+    }
+
+
+def _rung(rung: Rung) -> dict[str, Any]:
+    probe = rung.probe
+    return {
+        "curve": rung.curve,
+        "users": rung.users,
+        "trials": rung.trials,
+        "throughput_per_s": _bare(rung.throughput),
+        "response_s": {"mean": _bare(rung.mean), "p50": _bare(rung.p50), "p99": _bare(rung.p99)},
+        "failed_share": _bare(rung.failed),
+        "cpu_cores": rung.cpu_cores,
+        "probe": None
+        if probe is None
+        else {
+            "request": probe.request,
+            "mean_s": _bare(probe.mean),
+            "p99_s": _bare(probe.p99),
+            "delayed_share": _bare(probe.delayed),
+            "count": probe.count,
+        },
+        "ended_early": rung.ended_early or None,
+    }
+
+
+def _bare(figure: Figure) -> dict[str, Any]:
+    """A figure whose metric the key above it names: point, low, high; or why there is none."""
+    match figure:
+        case Estimate():
+            ends = {"point": figure.point, "low": figure.low, "high": figure.high}
+            content: dict[str, Any] = _plain(ends)
+            return content | {"unit": figure.unit, "trials": figure.trials, "method": figure.method}
+        case Undecided():
+            return {"undecided": figure.reason, "unit": figure.unit}
+        case NotMeasured():
+            return {"not_measured": figure.reason}
 
 
 # --- the JSON of a report -----------------------------------------------------------------------------

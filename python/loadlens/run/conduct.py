@@ -8,7 +8,7 @@ wrong on the way, the trial is sealed with the reason and nothing stays up that 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ from loadlens.testbed import Testbed, placement
 LAST_LINES = 5  # of the log of a service that died, as they are shown while the run goes on
 CHECK_EVERY_S = 0.5  # how often the services are looked at while the load runs
 
+Guard = Callable[[EngineProgress], str | None]  # why the load must end now, in words
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -42,6 +44,8 @@ class Around:
     environment: Mapping[str, Any]  # of the run's start
     report: Mapping[str, Any] = field(default_factory=dict)  # what the study's report is to answer
     said: set[str] = field(default_factory=set)  # what may go wrong is told once, not before every trial
+    guard: Guard | None = None  # looks at the running load about ten times a second
+    watch_every_s: float = 1.0  # how often monitors read
 
     def caution(self, notes: Sequence[str]) -> None:
         """Tell what the engine foresees on this machine, each thing once."""
@@ -152,19 +156,20 @@ def _under_load(
     plan = planning.plan_of(planned, testbed.target(planned.case.entry), previous_cut_ns=previous_cut_ns)
     done.plan = plan
     done.trial.write_plan(plan.to_json())
-    spec = watching.spec_of(testbed, planned.case, marker=around.writer.id)
+    spec = watching.spec_of(testbed, planned.case, marker=around.writer.id, every_s=around.watch_every_s)
     before = time.monotonic_ns()
     with monitors.start(spec, done.trial.readings) as monitor:
         ready = time.monotonic_ns()
         around.interrupts.check()
         watch = _ServiceWatch(testbed)
+        show = _Show(around, done.trial.name)
         result = run_trial(
             plan,
             record_dir=done.trial.live,
-            on_progress=_Show(around, done.trial.name),
+            on_progress=show,
             stop=around.interrupts.event,
             on_started=lambda mono, unix: done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
-            watch=watch,
+            watch=lambda: watch() or show.must_end is not None,
             on_notes=around.caution,
         )
         drained = time.monotonic_ns()
@@ -184,6 +189,8 @@ def _under_load(
         "after_ns": [drained - begin, time.monotonic_ns() - begin],  # and the last ones between these
         "readiness_requests": testbed.readiness_requests,
     }
+    if show.must_end is not None:
+        done.is_not_complete(TrialStatus.ABORTED, show.must_end)
     _judge(result, watch, around, done)
 
 
@@ -199,12 +206,13 @@ def _ask_queries(testbed: Testbed, around: Around, done: Conducted, result: Resu
 
 
 class _Show:
-    """Passes the engine's progress on, and writes down when a phase began."""
+    """Passes the engine's progress on, writes down when a phase began, and asks the guard."""
 
     def __init__(self, around: Around, name: Mapping[str, str]) -> None:
         self._around = around
         self._name = name
         self._phase = ""
+        self.must_end: str | None = None
 
     def __call__(self, progress: EngineProgress) -> None:
         if self._around.interrupts.is_news():
@@ -212,6 +220,8 @@ class _Show:
         if progress["phase"] != self._phase:
             self._phase = progress["phase"]
             self._around.writer.event("phase", **self._name, phase=self._phase)
+        if self._around.guard is not None and self.must_end is None:
+            self.must_end = self._around.guard(progress)
         self._around.progress.tell(Load(progress))
 
 
@@ -223,8 +233,8 @@ def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted
         done.is_not_complete(TrialStatus.INVALID, words)
         around.progress.tell(Warned(_with_last_words(watch.fault)))
     status, reasons = gates.verdict(result)
-    if status is TrialStatus.ABORTED and watch.fault is not None:
-        return  # it ended early because the service did
+    if status is TrialStatus.ABORTED and done.status is not TrialStatus.COMPLETE:
+        return  # it ended early because the service did, or the guard saw to it
     if status is TrialStatus.COMPLETE:
         done.notes.extend(result["reasons"])  # a feed that was used up ends a load before its time
     for reason in reasons:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 
 from loadlens import monitors
 from loadlens.model.study import Case
+from loadlens.model.topology import Outside, Service
 from loadlens.monitors.scene import GENERATOR, KEEPER, Running, Scene
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
 
 
-def spec_of(testbed: Testbed, case: Case, *, marker: str) -> monitors.MonitorSpec:
+def spec_of(testbed: Testbed, case: Case, *, marker: str, every_s: float = 1.0) -> monitors.MonitorSpec:
     """Everything that can be read of this testbed; the generator and the keeper stand beside the services."""
     defined = {service.name: service for service in case.services}
     processes = [
@@ -28,9 +31,37 @@ def spec_of(testbed: Testbed, case: Case, *, marker: str) -> monitors.MonitorSpe
         )
         for p in testbed.processes()
     ]
+    if case.outside is not None:
+        processes = list(_with_outside(processes, case.outside))
     processes.append(Running(GENERATOR, 1, os.getpid()))
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
-    return monitors.spec_of(Scene(tuple(processes), files, logs, testbed.databases()), marker=marker)
+    scene = Scene(tuple(processes), files, logs, testbed.databases())
+    return monitors.spec_of(scene, marker=marker, every_s=every_s)
+
+
+def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Running]:
+    """The processes with a service at an address of its own; one that was started here gets that address."""
+    known = Service(outside.name, ports=tuple(name for name, _ in outside.ports), scrape=outside.scrape)
+    ports = dict(outside.ports)
+    started = [p for p in processes if p.service == outside.name]
+    yield from (p for p in processes if p.service != outside.name)
+    if started:
+        for number, process in enumerate(started):
+            own = replace(known, scrape=known.scrape if number == 0 else None)
+            yield replace(process, host=outside.host, ports=ports if number == 0 else {}, defined=own)
+        return
+    # Ports and metrics are those of the whole service: only its first process stands for them.
+    yield Running(
+        outside.name,
+        1,
+        outside.pids[0] if outside.pids else None,
+        host=outside.host,
+        ports=ports,
+        defined=known,
+        is_here=outside.is_here,
+    )
+    for number, pid in enumerate(outside.pids[1:], 2):
+        yield Running(outside.name, number, pid, defined=replace(known, scrape=None))

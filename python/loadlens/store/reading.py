@@ -247,11 +247,15 @@ class RunRecord:
         return list(found.rows)
 
     def _undamaged(self, name: str) -> bytes:
-        """Bytes of a file of the run, compared with the digest in the first event if that can be read."""
+        """Bytes of a file of the run, compared with the digests of the events, if those can be read."""
         content = files.read_bytes(self.path / name)
-        first = self._events[0] if self._events else {}
-        said = first.get("digests", {}).get(name)
-        if said is not None and files.digest_of_bytes(content) != said:
+        announced = [
+            said
+            for number, event in enumerate(self._events)
+            if (number == 0 or event.get("event") == "extended")
+            and (said := event.get("digests", {}).get(name)) is not None
+        ]
+        if announced and files.digest_of_bytes(content) not in announced:
             raise RecordError(
                 "damaged: its SHA-256 is not the one it was written with", where=str(self.path / name)
             )

@@ -175,6 +175,17 @@ class RunWriter:
         found = [layout.parse_trial_folder_name(p.name) for p in folder.iterdir()] if folder.is_dir() else []
         return 1 + max((place[1] for place in found if place and place[0] == planned.block), default=0)
 
+    def extend(self, study: Study, trials: Sequence[PlannedTrial]) -> None:
+        """Let the plan grow by trials that were decided after the run began; those there were stay.
+
+        The event comes first: whenever the lab ends, the study as planned is one that an event has announced.
+        """
+        effective = plain.without_secrets(plain.study_as_plain(study, trials))
+        text = plain.effective_text(effective).encode()
+        self.event("extended", trials=len(trials), digests={layout.EFFECTIVE: files.digest_of_bytes(text)})
+        files.write_whole(self.path / layout.EFFECTIVE, text)
+        self._cases = {case["slug"]: case for case in effective["cases"]}
+
     def shared_logs(self) -> Path:
         """A new folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
         shelf = self.path / layout.LOGS

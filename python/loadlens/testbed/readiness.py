@@ -37,20 +37,22 @@ class Question(Protocol):
 
 
 class HttpStatus:
-    """GET `path` answers exactly `status`."""
+    """GET `path` answers exactly `status`; without a status, anything below 500."""
 
     def __init__(self, port: int, ready: Ready) -> None:
-        self._port, self._ready = port, ready
+        self._host, self._port = ready.address or (HOST, port)
+        self._ready = ready
         self.requests = 0
 
     @property
     def wanted(self) -> str:
         """What is waited for, in words."""
-        return f"status {self._ready.status} from GET http://{HOST}:{self._port}{self._ready.path}"
+        status = "a status below 500" if self._ready.status is None else f"status {self._ready.status}"
+        return f"{status} from GET http://{self._host}:{self._port}{self._ready.path}"
 
     def ask(self) -> str | None:
         """Ask once."""
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=ATTEMPT_WITHIN_S)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=ATTEMPT_WITHIN_S)
         try:
             connection.connect()
             self.requests += 1
@@ -60,7 +62,9 @@ class HttpStatus:
             return f"an answer that is not HTTP ({type(error).__name__})"
         finally:
             connection.close()
-        return None if status == self._ready.status else f"status {status}"
+        wanted = self._ready.status
+        is_ready = status < 500 if wanted is None else status == wanted
+        return None if is_ready else f"status {status}"
 
 
 class Listener:

@@ -536,7 +536,7 @@ def _question(replica: Replica) -> Question | None:
     """What tells that a replica is ready; none: nothing does, it is taken as ready at once."""
     ready = replica.service.ready
     if ready is not None:
-        return HttpStatus(replica.port(ready.port), ready)
+        return HttpStatus(0 if ready.address is not None else replica.port(ready.port), ready)
     if replica.layout.ready is not None:
         return replica.layout.ready
     if replica.ports and (replica.service.use != "process" or _speaks_of_ports(replica.service)):

@@ -1,0 +1,288 @@
+"""`loadlens explain`: finds its own ladder of loads and says what limits the service, on what evidence."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from loadlens.run.progress import Progress
+    from loadlens.seek import Aim
+
+STUDY_FILE = "study.yaml"
+
+
+def explain(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="URL...",
+            help="URLs of one service: the load, and the cheapest of several as the probe. Or one study, "
+            "whose quick profile is run, or one record.",
+        ),
+    ],
+    pid: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--pid",
+            metavar="PID",
+            min=1,
+            help="Watch a process that runs, its threads and all that it starts; may be repeated. "
+            "Example: --pid 4711",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            metavar="CMD",
+            help="Start the service with CMD, without a shell; it is ready when the first URL answers, is "
+            "watched as with --pid, and ended afterwards. Example: --start 'node app.js'",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="URL",
+            help="Scrape the service's metrics in the Prometheus text format once a second. "
+            "Example: --metrics http://127.0.0.1:8080/metrics",
+        ),
+    ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            "--requests",
+            metavar="METRIC",
+            help="Hold the counter METRIC of --metrics, over all its labels, against what was sent. "
+            "Example: --requests http_requests_total",
+        ),
+    ] = None,
+    probe: Annotated[
+        str | None,
+        typer.Option(
+            "--probe",
+            metavar="URL",
+            help="Ask this cheap URL beside every level of load, at 20 a second at most. Default: the "
+            "cheapest of several URLs, else the only one.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget", metavar="TIME", help="Take at most TIME for it, starting included. Default: 90s."
+        ),
+    ] = "90s",
+    rate_cap: Annotated[
+        str | None,
+        typer.Option(
+            "--rate-cap",
+            metavar="RATE",
+            help="Never ask more than RATE times a second, failures and probes included. Default: 20k/s; "
+            "elsewhere 200/s.",
+        ),
+    ] = None,
+    max_users: Annotated[
+        str | None,
+        typer.Option(
+            "--max-users", metavar="N", help="Never have more than N requests under way. Default: 1024."
+        ),
+    ] = None,
+    remote: Annotated[
+        bool,
+        typer.Option(
+            "--remote",
+            help="Allow a target that is not on this machine. Only with leave of whoever runs it.",
+        ),
+    ] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-m", "--method", "-X", metavar="METHOD", help="Use METHOD. Default: GET, with a body POST."
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME:VALUE", help="Add a header; may be repeated."),
+    ] = None,
+    body: Annotated[
+        str | None,
+        typer.Option(
+            "-b",
+            "--body",
+            metavar="TEXT",
+            help="Send TEXT; {{...}} is filled for each request. Probes do not.",
+        ),
+    ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(metavar="STATUS,...", help="Take only these statuses as expected. Default: 200 to 399."),
+    ] = None,
+    timeout: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 10s."),
+    ] = "10s",
+    insecure: Annotated[
+        bool, typer.Option("-k", "--insecure", help="Take any certificate of an https server.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON (docs/reference/explain-json.md).")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print the limit only.")] = False,
+) -> None:
+    """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
+
+    Doubles users from one until more of them bring no more, with a cheap probe beside every level. Ends early
+    when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives the answer so far.
+    """
+    flags = ExplainFlags(
+        pids=tuple(pid or ()),
+        start=start,
+        metrics=metrics,
+        requests=requests,
+        probe=probe,
+        method=method,
+        headers=tuple(header or ()),
+        body=body,
+        expect=expect,
+        budget=budget,
+        rate_cap=rate_cap,
+        max_users=max_users,
+        timeout=timeout,
+        seed=seed,
+        insecure=insecure,
+        remote=remote,
+    )
+    show = _Show(as_json=as_json, quiet=quiet)
+    path = _path_of(targets)
+    if path is None:
+        sys.exit(int(_of_urls(aim_of(targets, flags), out, show)))
+    if flags != ExplainFlags():
+        raise UsageError(
+            f"{path} says itself what is asked; flags of URLs change nothing in it",
+            where="explain",
+            hint="--out, --json and --quiet go with a study or a record",
+        )
+    sys.exit(int(_of_path(path, out, show)))
+
+
+class _Show:
+    """How the answer is shown."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self._as_json = as_json
+        self._quiet = quiet
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing may be told before the answer."""
+        return self._as_json or self._quiet
+
+    def answer(self, record: Path, *, is_kept: bool) -> None:
+        """Read a record and print its answer."""
+        from loadlens import store
+        from loadlens.seek import explanation
+
+        found = explanation(store.open_run(record), is_kept=is_kept)
+        if self._as_json:
+            from loadlens.render.json import explanation_as_json
+
+            print(explanation_as_json(found))
+        else:
+            from loadlens.render.terminal.explain import print_explanation
+
+            print_explanation(found, quiet=self._quiet)
+
+
+def _path_of(targets: list[str]) -> Path | None:
+    """The study or record that is meant; none: they are URLs."""
+    path = Path(targets[0])
+    if "://" in targets[0] or not path.exists():
+        return None
+    if len(targets) > 1:
+        raise UsageError(f"{path} stands alone", where="explain", hint="one study or record, or URLs")
+    return path
+
+
+def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
+    from loadlens.run.interrupts import Stopped
+    from loadlens.seek import explore
+
+    with ExitStack() as stack:
+        record = _record(out, "explain", stack)
+        try:
+            with ExitStack() as drawing:
+                title = f"explain {aim.origin}: {', '.join(step.path for step in aim.steps)}"
+                done = explore(aim, record, progress=_listener(show, title, aim.bounds.budget_s, drawing))
+        except Stopped as stopped:
+            return stopped.code  # before anything was measured
+        show.answer(record, is_kept=out is not None)
+        return done.code or ExitCode.OK
+
+
+def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
+    from loadlens import store
+
+    if path.is_dir() and store.is_record(path):
+        show.answer(path, is_kept=True)
+        return ExitCode.OK
+    from loadlens.cli.run import planned_study
+    from loadlens.live.run import RunView
+    from loadlens.run import variables
+    from loadlens.run.interrupts import Stopped
+    from loadlens.run.progress import PlainPrinter, Silent
+    from loadlens.run.study import run_study
+
+    study = planned_study(path, quick=True, settings=[])
+    variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
+    code = ExitCode.OK
+    with ExitStack() as stack:
+        record = _record(out, study.name, stack)
+        try:
+            with ExitStack() as drawing:
+                progress: Progress = Silent() if show.is_silent else PlainPrinter()
+                if not show.is_silent and sys.stderr.isatty():
+                    progress = drawing.enter_context(RunView())
+                run_study(study, record, progress=progress)
+        except Stopped as stopped:
+            code = stopped.code
+            if not store.is_record(record):
+                return code
+        show.answer(record, is_kept=out is not None)
+    return code
+
+
+def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
+    """Where the record goes: to stay, or for as long as the answer is being made."""
+    if out is not None:
+        return out
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
+    return Path(folder) / f"{name}-{secrets.token_hex(4)}"  # marks processes: no other run may be called so
+
+
+def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> Progress:
+    from loadlens.live.explain import ExplainView
+    from loadlens.run.progress import PlainPrinter, Silent
+
+    if show.is_silent:
+        return Silent()
+    if sys.stderr.isatty():
+        return drawing.enter_context(ExplainView(title, budget_s))
+    return PlainPrinter()

@@ -1,0 +1,76 @@
+"""What `explain` answers: the limit, the capacity, what others pay, what to do, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
+
+Tier = Literal["A", "B", "C"]  # seen from outside; the processes watched; the service's own metrics read
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePaid:
+    """What a thin stream of cheap requests met beside one level of load."""
+
+    request: str
+    mean: Figure
+    p99: Figure
+    delayed: Figure  # share that was held up
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One level of load over its trials; one without a valid trial says why instead."""
+
+    curve: str
+    users: float  # or offered requests per second
+    trials: int
+    throughput: Figure
+    mean: Figure
+    p50: Figure
+    p99: Figure
+    failed: Figure  # share of the requests that ended
+    cpu_cores: float | None  # used by the service's processes
+    probe: ProbePaid | None
+    ended_early: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that could not be known, and the one measurement that would decide it."""
+
+    what: str
+    decided_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole answer."""
+
+    target: str
+    requests: tuple[str, ...]  # "GET /x": the load's
+    tier: Tier
+    sentence: str  # the limit, or why it is undecided
+    limit: str | None  # rule
+    grade: str | None  # word
+    capacity: Figure
+    at_least: float | None  # requests per second that were reached where the capacity is undecided
+    knee_users: float | None
+    others: str  # what the cheap endpoint pays
+    do: str
+    brings: str
+    ladder: tuple[Rung, ...]
+    findings: tuple[Finding, ...]
+    absent: tuple[Absent, ...]
+    not_assessed: tuple[NotAssessed, ...]
+    unknown: tuple[Unknown, ...]  # the first is the one to go for
+    cautions: tuple[str, ...]
+    stopped_because: str
+    stopped_words: str
+    budget_s: float | None
+    used_s: float | None
+    seed: int | None
+    record: str | None  # none: it is not kept

@@ -1,0 +1,61 @@
+"""Running `loadlens explain`, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.hitting import environment
+
+LIMIT_S = 180
+SLOW_SERVICE = Path(__file__).with_name("slow_service.py")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "loadlens", "explain", *arguments]
+
+
+def tried(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a search to its end, however it ends."""
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=environment() | more.pop("variables", {}),
+        **more,
+    )
+
+
+def explained(*arguments: str, **more: Any) -> dict[str, Any]:
+    """Run a search that must exit 0, and give its JSON."""
+    done = tried(*arguments, "--json", **more)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def naming(text: str) -> list[int]:
+    """Live processes whose command line names a text, but this one."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line:
+            found.append(int(folder.name))
+    return found

@@ -1,0 +1,277 @@
+"""`loadlens explain` against services whose limit is known; the origin's books say what was really sent."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from benches.measuring import Origin
+
+from loadlens import store
+from loadlens.model.trial import TrialStatus
+from tests import tiny
+from tests.end_to_end.explaining import (
+    LIMIT_S,
+    SLOW_SERVICE,
+    command,
+    explained,
+    free_port,
+    naming,
+    tried,
+)
+from tests.end_to_end.hitting import environment, settled_books, url_of
+from tests.end_to_end.running import assert_sound
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+SHORT = ("--budget", "30s", "--seed", "5")
+
+
+def users_of(answer: dict[str, object]) -> list[float]:
+    return [rung["users"] for rung in answer["ladder"]]  # type: ignore[index, attr-defined]
+
+
+def test_one_server_of_ten_milliseconds_does_a_hundred_a_second(server: Origin, tmp_path: Path) -> None:
+    server.new_books()
+    out = tmp_path / "record"
+
+    answer = explained(url_of(server, "/md1?ms=10"), url_of(server, "/json"), *SHORT, "-o", str(out))
+
+    # 1 / D = 100 /s, by the definition of the origin's station; its knee is at one user.
+    capacity = answer["capacity"]
+    assert capacity["point"] == pytest.approx(100.0, rel=0.05)
+    assert capacity["low"] <= 100.0 * 1.02
+    assert capacity["high"] >= 100.0 * 0.98
+    assert answer["limit"] == "saturation.plateau"
+    assert answer["stopped_because"] == "saturated"
+    assert answer["tier"] == "A"
+    assert users_of(answer) == [2**i for i in range(len(users_of(answer)))]
+    assert answer["used_s"] <= answer["budget_s"] + 5
+    # The cheap endpoint has a queue of its own.
+    assert "hardly waits" in answer["others"]
+    assert "--pid" in answer["unknown"][0]["decided_by"]
+    record = store.open_run(out)
+    assert_sound(record)
+    assert record.is_complete
+    # Not a request beyond those that the record accounts for.
+    sent = sum(
+        stream["requests"]["issued"]
+        for trial in record.trials
+        if trial.engine is not None
+        for stream in trial.engine["streams"]
+    )
+    assert settled_books(server)["received"] == sent
+
+
+def test_four_servers_have_their_knee_at_four_users(server: Origin) -> None:
+    answer = explained(url_of(server, "/mdc?ms=40&c=4"), url_of(server, "/json"), "--budget", "45s")
+
+    # c / D = 100 /s; N* = X D = 4.
+    assert answer["capacity"]["point"] == pytest.approx(100.0, rel=0.05)
+    assert answer["knee_users"] == pytest.approx(4.0, rel=0.15)
+    assert max(users_of(answer)) >= 8
+
+
+def test_a_service_that_never_fills_is_undecided_and_says_what_would_decide(server: Origin) -> None:
+    answer = explained(url_of(server, "/delay/400"), *SHORT)
+
+    assert answer["limit"] is None
+    assert "undecided" in answer["capacity"]
+    assert answer["answer"].startswith("Undecided")
+    assert answer["stopped_because"] == "budget"
+    assert "--budget" in answer["unknown"][0]["decided_by"]
+    top = answer["ladder"][-1]
+    assert answer["capacity"]["at_least"] == pytest.approx(top["users"] / 0.4, rel=0.1)
+
+
+def test_an_only_url_is_its_own_probe_and_that_is_said(server: Origin) -> None:
+    answer = explained(url_of(server, "/md1?ms=5"), *SHORT)
+
+    assert answer["capacity"]["point"] == pytest.approx(200.0, rel=0.05)
+    assert any("no cheap URL was given" in text for text in answer["cautions"])
+
+
+def test_the_record_is_one_like_any_other(server: Origin, tmp_path: Path) -> None:
+    out = tmp_path / "record"
+    first = explained(url_of(server, "/md1?ms=10"), *SHORT, "-o", str(out))
+
+    again = explained(str(out))
+    page = subprocess.run(
+        [*command()[:-1], "report", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=environment(),
+    )
+
+    assert page.returncode == 0, page.stderr
+    assert (out / "report.html").exists()
+    for name in ("limit", "capacity", "ladder", "findings", "stopped_because", "used_s", "unknown"):
+        assert again[name] == first[name], name
+    assert again["record"] == str(out)
+
+
+# --- safe --------------------------------------------------------------------------------------------------
+
+
+def test_the_rate_cap_holds_by_the_origins_books(server: Origin) -> None:
+    server.new_books()
+    began = time.monotonic()
+
+    answer = explained(url_of(server, "/json"), "--budget", "20s", "--rate-cap", "300")
+
+    elapsed = time.monotonic() - began
+    received = settled_books(server)["received"]
+    assert answer["stopped_because"] == "rate_cap"
+    assert "undecided" in answer["capacity"]
+    # Whatever the bursts, over the whole time it is below the cap; and no level was above it.
+    assert 100 < received < 300 * elapsed
+    rates = [rung["throughput_per_s"]["point"] for rung in answer["ladder"] if rung["trials"]]
+    assert max(rates) <= 300
+
+
+def test_a_service_that_fails_from_the_first_request_is_left_alone(server: Origin) -> None:
+    server.new_books()
+
+    answer = explained(url_of(server, "/status/500"), *SHORT)
+
+    assert answer["stopped_because"] == "fails_alone"
+    assert "status 500" in answer["answer"]
+    assert answer["limit"] is None
+    assert settled_books(server)["received"] <= 10
+
+
+def test_failures_above_a_tenth_end_the_climb(server: Origin) -> None:
+    answer = explained(url_of(server, "/status?codes=200:7,500:1"), *SHORT)  # one in eight
+
+    assert answer["stopped_because"] == "fails_alone"
+    assert max(users_of(answer), default=1) == 1
+
+
+def test_refusals_do_not_end_it(server: Origin) -> None:
+    # One place: whoever comes second is turned away with 503, at once.
+    answer = explained(url_of(server, "/md1?ms=10&places=1"), url_of(server, "/json"), *SHORT)
+
+    # Refusals come fast: whoever is turned away asks again at once, and that may meet the rate cap.
+    assert answer["stopped_because"] in ("saturated", "rate_cap")
+    assert answer["ladder"][-1]["failed_share"]["point"] > 0.5
+    assert answer["capacity"]["point"] == pytest.approx(100.0, rel=0.1)
+
+
+def test_a_target_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    out = tmp_path / "record"
+
+    done = tried("http://192.0.2.1/", "-o", str(out))
+
+    assert done.returncode == 2
+    assert "is not on this machine" in done.stderr
+    assert not out.exists()
+
+
+def test_a_port_where_nobody_listens_is_a_fault_and_no_answer() -> None:
+    done = tried(f"http://127.0.0.1:{free_port()}/", "--json")
+
+    assert done.returncode == 3
+    assert "nobody answers" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+# --- watched and started -----------------------------------------------------------------------------------
+
+
+def test_a_process_that_runs_is_watched_and_goes_on(server: Origin) -> None:
+    url = url_of(server, "/md1?ms=10")
+
+    answer = explained(url, url_of(server, "/json"), "--pid", str(server.process.pid), *SHORT)
+
+    assert answer["tier"] == "B"
+    assert all(rung["cpu_cores"] is not None for rung in answer["ladder"])
+    assert server.process.poll() is None
+
+
+def test_a_command_is_started_watched_and_ended(tmp_path: Path) -> None:
+    port = free_port()
+    mark = f"{SLOW_SERVICE} {port}"
+
+    answer = explained(
+        f"http://127.0.0.1:{port}/",
+        "--start",
+        f"python3 {SLOW_SERVICE} {port}",
+        "--budget",
+        "25s",
+        variables={"TMPDIR": str(tmp_path)},
+    )
+
+    # 20 ms of sleep for each request, any number at once: 50 /s for one user.
+    first = answer["ladder"][0]
+    assert first["users"] == 1
+    assert first["throughput_per_s"]["point"] == pytest.approx(50.0, rel=0.15)
+    assert answer["tier"] == "B"
+    assert first["cpu_cores"] is not None
+    assert naming(mark) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_does_not_come_up_is_a_fault_of_the_testbed(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/"
+
+    done = tried(url, "--start", "python3 -c 'raise SystemExit(7)'", variables={"TMPDIR": str(tmp_path)})
+
+    assert done.returncode == 3
+    assert "ended before it was ready" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- ended early -------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_gives_the_answer_so_far_and_leaves_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        command(
+            f"http://127.0.0.1:{port}/",
+            "--start",
+            f"python3 {SLOW_SERVICE} {port}",
+            "-o",
+            str(tmp_path / "record"),
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment() | {"TMPDIR": str(tmp_path)},
+    )
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("record/trials/ladder-users-2/*/trial.json")):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130, err
+    assert out.startswith("Undecided: the capacity is not reached")
+    assert "it was ended on request" in " ".join(out.split())
+    assert naming(f"{SLOW_SERVICE} {port}") == []
+    record = store.open_run(tmp_path / "record")
+    assert sum(trial.status is TrialStatus.COMPLETE for trial in record.trials) >= 3
+    assert [path.name for path in tmp_path.iterdir()] == ["record"]
+
+
+# --- studies -----------------------------------------------------------------------------------------------
+
+
+def test_a_study_is_run_and_answered_in_the_same_form(tmp_path: Path) -> None:
+    study = tiny.write_study(tmp_path / "study", trials=1, duration="1s")
+
+    answer = explained(str(study.parent), "-o", str(tmp_path / "run"), cwd=tmp_path)
+
+    assert users_of(answer) == [1, 2]
+    assert answer["budget_s"] is None
+    assert answer["stopped_because"] == "record"
+    assert json.dumps(answer["findings"]) is not None

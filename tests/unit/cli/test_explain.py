@@ -1,0 +1,194 @@
+"""`explain` from its flags to what is to be explained, and every flag that cannot be used as given."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from loadlens.cli import app
+from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.errors import UsageError
+
+URL = "http://127.0.0.1:8080/work?n=1"
+
+
+@pytest.fixture
+def exporting() -> Iterator[str]:
+    """A page of metrics."""
+
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'# TYPE hits_total counter\nhits_total{path="/"} 3\nthreads 7\n'
+            self.send_response(200 if self.path == "/metrics" else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def refused(*urls: str, **flags: object) -> str:
+    with pytest.raises(UsageError) as fault:
+        aim_of(urls or (URL,), ExplainFlags(**flags))  # type: ignore[arg-type]
+    return str(fault.value)
+
+
+# --- what is asked -----------------------------------------------------------------------------------------
+
+
+def test_urls_become_requests_under_their_paths() -> None:
+    aim = aim_of([URL, "http://127.0.0.1:8080/work?n=2", "127.0.0.1:8080"], ExplainFlags(seed=3))
+
+    assert aim.origin == "http://127.0.0.1:8080"
+    assert [(step.name, step.method, step.path) for step in aim.steps] == [
+        ("/work", "GET", "/work?n=1"),
+        ("/work #2", "GET", "/work?n=2"),
+        ("/", "GET", "/"),
+    ]
+    assert (aim.probe, aim.seed) == (None, 3)
+
+
+def test_a_body_is_posted_by_the_load_and_not_by_the_probe() -> None:
+    flags = ExplainFlags(
+        body="{}", headers=("X-Key: 1",), probe="http://127.0.0.1:8080/ok", expect="201", method=None
+    )
+
+    aim = aim_of([URL], flags)
+
+    assert (aim.steps[0].method, aim.steps[0].body.text, aim.steps[0].expect) == ("POST", "{}", (201,))
+    assert aim.probe is not None
+    assert (aim.probe.method, aim.probe.path, aim.probe.body.kind) == ("GET", "/ok", "none")
+    assert aim.probe.headers == (("X-Key", "1"),)
+
+
+def test_a_load_here_may_ask_more_than_one_elsewhere() -> None:
+    here = aim_of([URL], ExplainFlags())
+    elsewhere = aim_of(["http://192.0.2.1/"], ExplainFlags(remote=True))
+    capped = aim_of([URL], ExplainFlags(rate_cap="3000/m", max_users="64", budget="2m"))
+
+    assert here.bounds.rate_cap_per_s == 20_000
+    assert elsewhere.bounds.rate_cap_per_s == 200
+    assert (capped.bounds.rate_cap_per_s, capped.bounds.most_users, capped.bounds.budget_s) == (50, 64, 120)
+
+
+def test_what_is_at_the_url_is_watched_by_port_and_pid() -> None:
+    aim = aim_of([URL], ExplainFlags(pids=(os.getpid(), os.getppid())))
+
+    assert aim.outside.is_here
+    assert aim.outside.ports == (("http", 8080),)
+    assert aim.outside.pids == (os.getpid(), os.getppid())
+    assert aim.services == ()
+
+
+def test_metrics_of_the_same_port_and_of_another(exporting: str) -> None:
+    same = aim_of([f"{exporting}/"], ExplainFlags(metrics=f"{exporting}/metrics", requests="hits_total"))
+    other = aim_of([URL], ExplainFlags(metrics=f"{exporting}/metrics"))
+
+    assert same.outside.scrape is not None
+    assert (same.outside.scrape.port, same.outside.scrape.requests) == (None, "hits_total")
+    assert other.outside.scrape is not None
+    assert other.outside.scrape.port == "metrics"
+    assert dict(other.outside.ports)["metrics"] == int(exporting.rpartition(":")[2])
+
+
+def test_a_command_is_started_as_it_is_and_ready_when_the_url_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]  # free again when this ends
+    aim = aim_of([f"http://127.0.0.1:{port}/a"], ExplainFlags(start="serve --price $5"))
+
+    (service,) = aim.services
+    assert service.start == "serve --price $$5"  # one dollar for the service
+    assert service.ports == ()
+    assert service.ready is not None
+    assert (service.ready.path, service.ready.status) == ("/a", None)
+    assert service.ready.address == ("127.0.0.1", port)
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/", "http://198.51.100.7:8080/x"])
+def test_a_target_that_is_not_on_this_machine_needs_leave(url: str) -> None:
+    text = refused(url)
+
+    assert "is not on this machine" in text
+    assert "--remote" in text
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://127.9.9.9/", "http://localhost/", "http://[::1]/"]
+)
+def test_every_loopback_address_is_here(url: str) -> None:
+    assert aim_of([url], ExplainFlags()).outside.is_here
+
+
+def test_urls_of_two_services_are_refused() -> None:
+    assert "another service" in refused(URL, "http://127.0.0.1:8081/")
+    assert "another service" in refused(URL, probe="http://127.0.0.1:8081/ok")
+
+
+def test_a_url_twice_is_refused() -> None:
+    assert "given twice" in refused(URL, URL)
+
+
+def test_a_budget_too_short_for_a_ladder_is_refused() -> None:
+    assert "too short" in refused(budget="5s")
+    assert "not a duration" in refused(budget="soon")
+
+
+def test_processes_that_are_not_there_are_refused() -> None:
+    assert "there is no process 4194305" in refused(pids=(4_194_305,))
+    assert "cannot be watched" in refused("http://192.0.2.1/", remote=True, pids=(os.getpid(),))
+
+
+def test_a_command_beside_a_pid_or_a_listener_is_refused() -> None:
+    assert "one of the two" in refused(start="serve", pids=(os.getpid(),))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert "somebody listens" in refused(url, start="serve")
+
+
+def test_metrics_that_are_none_are_refused(exporting: str) -> None:
+    assert "status 404" in refused(metrics=f"{exporting}/other")
+    assert "did you mean hits_total?" in refused(metrics=f"{exporting}/metrics", requests="hit_total")
+    assert "no metrics from" in refused(metrics="http://127.0.0.1:9/metrics")
+    assert "--metrics URL" in refused(requests="hits_total")
+
+
+def test_a_name_that_nobody_knows_is_refused() -> None:
+    assert "cannot look up" in refused("http://no-such-host.invalid/")
+
+
+def test_a_fault_of_input_exits_2_and_starts_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "record"
+
+    done = CliRunner().invoke(app, ["explain", "http://192.0.2.1/", "-o", str(out)])
+
+    assert isinstance(done.exception, UsageError)
+    assert int(done.exception.code) == 2
+    assert not out.exists()
+
+
+def test_flags_of_urls_beside_a_study_are_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["explain", str(tmp_path), "--pid", "1"])
+
+    assert "says itself what is asked" in str(done.exception)
+
+
+def test_a_study_stands_alone(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["explain", str(tmp_path), URL])
+
+    assert "stands alone" in str(done.exception)

@@ -1,0 +1,57 @@
+"""The live view of a search: what stands where after each event."""
+
+from __future__ import annotations
+
+from loadlens.live.explain import SearchState, lines
+from loadlens.model.trial import TrialStatus
+from loadlens.run import progress as events
+from loadlens.run.remaining import Remaining
+from tests.unit.live.test_run_view import planned
+
+LEFT = Remaining(50.0, 50.0, 50.0)
+
+
+def after(*told: events.Event) -> SearchState:
+    state = SearchState("explain http://127.0.0.1:8080: /work", 90.0, began=100.0)
+    for event in told:
+        state.take(event, 100.0)
+    return state
+
+
+def ended(name: str, rate: float, status: TrialStatus = TrialStatus.COMPLETE) -> events.TrialEnded:
+    return events.TrialEnded(planned(name), 1, 1, 1, status, (), rate, 0, False, LEFT)
+
+
+def test_the_budget_is_a_bar() -> None:
+    shown = lines(after(), 145.0)
+
+    assert shown[0] == "explain http://127.0.0.1:8080: /work"
+    assert shown[1] == f"45 of 90 s ▕{'█' * 15}{' ' * 15}▏"
+
+
+def test_levels_so_far_stand_beside_what_runs_now() -> None:
+    name = "ladder users=4"
+    shown = lines(
+        after(
+            ended("ladder users=1", 88.0),
+            ended("ladder users=2", 99.6),
+            events.TrialStarted(planned(name), 3, 3, 1, LEFT),
+            events.Step("starting services"),
+        ),
+        110.0,
+    )
+
+    assert shown[2] == f"  trial 1   {name}"
+    assert shown[3] == "  now    starting services"
+    assert shown[4] == "  so far ladder users=1 88.0/s   ladder users=2 99.6/s"
+    assert shown[-1] == "  Ctrl-C gives the answer so far"
+
+
+def test_a_level_that_was_ended_early_shows_no_rate() -> None:
+    shown = lines(after(ended("ladder users=8", 12.0, TrialStatus.ABORTED)), 110.0)
+
+    assert shown[3] == "  so far ladder users=8 aborted"
+
+
+def test_a_budget_that_is_passed_leaves_the_bar_full() -> None:
+    assert lines(after(), 300.0)[1] == f"200 of 90 s ▕{'█' * 30}▏"

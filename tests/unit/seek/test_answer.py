@@ -1,0 +1,280 @@
+"""The answer's words and figures, from facts made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from loadlens import findings
+from loadlens.analyse import Examined
+from loadlens.model.explanation import Explanation
+from loadlens.model.facts import Curve, Facts, Gate
+from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.seek import answer
+from tests.unit.findings import build
+
+STUDY = {
+    "name": "explain",
+    "seed": 7,
+    "cases": [
+        {
+            "slug": "ladder-users-1",
+            "entry": {"url": "http://127.0.0.1:8080"},
+            "services": [],
+            "outside": {"name": "service", "scrape": None},
+            "scenarios": [{"steps": [{"method": "POST", "path": "/b"}]}],
+            "workload": {"kind": "closed", "users": 1},
+        }
+    ],
+}
+TOLD = {
+    "event": "explained",
+    "because": "saturated",
+    "words": "the last doubling of the load gave 0 %",
+    "budget_s": 90.0,
+    "used_s": 61.5,
+    "rate_cap_per_s": 20_000.0,
+    "most_users": 1024,
+    "probe": {"name": "/ok", "path": "/ok", "is_load": False},
+    "cautions": ["2 cores: other programs"],
+}
+
+
+def explained(
+    facts: Facts, monkeypatch: pytest.MonkeyPatch, *, study: dict[str, Any] = STUDY, **told: Any
+) -> Explanation:
+    """The answer to these facts, as if they had been read from a record."""
+    seen = Examined(facts, findings.assess(facts), ())
+    monkeypatch.setattr(answer.analyse, "examined", lambda _: seen)
+    record: Any = SimpleNamespace(
+        events=lambda: [TOLD | told], study=study, trials=(), path=Path("/records/one")
+    )
+    return answer.explanation(record)
+
+
+def plateau(rate: float = 100.0, *, trials: int = 1, upto: int = 8, **more: Any) -> Curve:
+    """One server with D = 1 / rate: full from one user on."""
+    steps = []
+    users = 1
+    while users <= upto:
+        steps.append(build.step(users, rate, users / rate, trials=trials, **more))
+        users *= 2
+    return build.curve(*steps, think=0.0, label="ladder")
+
+
+def growing(upto: int = 8) -> Curve:
+    steps = [build.step(n, n / 0.05, 0.05, trials=1) for n in (1, 2, 4, 8, 16, 32) if n <= upto]
+    return build.curve(*steps, think=0.0, label="ladder")
+
+
+# --- capacity ----------------------------------------------------------------------------------------------
+
+
+def test_the_capacity_is_a_t_interval_over_all_trials_on_the_plateau() -> None:
+    curve = plateau()
+    rates = (98.0, 101.0, 100.0, 103.0)
+    steps = tuple(replace(s, throughput_trials=(r,)) for s, r in zip(curve.steps, rates, strict=True))
+
+    reach = answer.reach_of(replace(curve, steps=steps))
+
+    # By hand: t on logs of the three trials within 5 % of the best (98 is 4.9 % below 103, so all four).
+    logs = np.log(rates)
+    half = stats.t.ppf(0.975, 3) * logs.std(ddof=1) / 2
+    assert isinstance(reach.capacity, Estimate)
+    assert reach.capacity.point == pytest.approx(np.exp(logs.mean()))
+    assert reach.capacity.low == pytest.approx(np.exp(logs.mean() - half))
+    assert reach.capacity.high == pytest.approx(np.exp(logs.mean() + half))
+    assert reach.capacity.trials == 4
+
+
+def test_trials_that_agree_to_the_digit_are_still_known_to_one_request_only() -> None:
+    reach = answer.reach_of(plateau())
+
+    # 20 s of 100/s each: one request more or less is 0.05/s.
+    assert isinstance(reach.capacity, Estimate)
+    assert reach.capacity.low == pytest.approx(100 - 1 / 20)
+    assert reach.capacity.high == pytest.approx(100 + 1 / 20)
+
+
+def test_a_curve_that_still_grows_has_no_capacity_but_what_it_reached() -> None:
+    reach = answer.reach_of(growing())
+
+    assert isinstance(reach.capacity, Undecided)
+    assert "100 %" in reach.capacity.reason
+    assert reach.at_least == 160.0
+
+
+def test_what_a_probe_of_the_same_request_got_belongs_to_the_capacity() -> None:
+    probe = replace(build.probe(0.05), count=100, request="POST /b")  # 100 in 20 s: 5/s
+    curve = plateau(rate=95.0, probes=(probe,))
+
+    alone, together = answer.reach_of(curve), answer.reach_of(curve, probe_is_load=True)
+
+    assert isinstance(alone.capacity, Estimate)
+    assert isinstance(together.capacity, Estimate)
+    assert alone.capacity.point == pytest.approx(95.0)
+    assert together.capacity.point == pytest.approx(100.0, rel=0.001)
+
+
+def test_without_a_curve_nothing_is_made_up() -> None:
+    reach = answer.reach_of(None)
+
+    assert reach.capacity == Undecided("capacity", "1/s", "no level of load was measured")
+    assert reach.at_least is None
+
+
+# --- the sentence and what follows -------------------------------------------------------------------------
+
+
+def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    assert found.limit == "saturation.plateau"
+    assert found.sentence == f"{found.findings[0].statement} (probable)."
+    assert "100 /s" in found.sentence
+    assert found.do.startswith("Keep at most 1 in flight")
+    assert found.brings == (
+        "a mean of 10.0 ms (measured at 1 user) in place of 80.0 ms at 8, at the same throughput"
+    )
+
+
+def test_from_outside_a_plateau_asks_for_the_processes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    assert found.tier == "A"
+    assert found.unknown[0].what.startswith("what holds the throughput there")
+    assert "--pid" in found.unknown[0].decided_by
+
+
+def test_with_processes_watched_it_asks_for_the_services_own_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau(processes=(build.process(0.1),))), monkeypatch)
+
+    assert found.tier == "B"
+    assert "--metrics" in found.unknown[0].decided_by
+
+
+def test_a_probe_that_is_the_load_asks_for_a_cheap_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {"name": "/b (probe)", "path": "/b", "is_load": True}
+    found = explained(
+        build.facts(plateau(processes=(build.process(0.1),), probes=(build.probe(0.02),))),
+        monkeypatch,
+        probe=same,
+    )
+
+    assert "--probe" in found.unknown[0].decided_by
+    assert "no cheaper URL was given" in found.others
+    assert any("no cheap URL was given" in caution for caution in found.cautions)
+
+
+def test_what_the_cheap_endpoint_pays_is_said_with_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    light, heavy = build.probe(0.002), build.probe(0.080)
+    curve = plateau()
+    first, *middle, last = curve.steps
+    steps = (replace(first, probes=(light,)), *middle, replace(last, probes=(heavy,)))
+
+    waits = explained(build.facts(replace(curve, steps=steps)), monkeypatch)
+    fine = explained(
+        build.facts(replace(curve, steps=(steps[0], *middle, replace(last, probes=(light,))))), monkeypatch
+    )
+
+    assert waits.others.startswith("GET /a takes 80.0 ms")
+    assert waits.others.endswith("at 8 users, 2.00 ms at 1: it waits for the others.")
+    assert fine.others.endswith("it hardly waits for the others.")
+
+
+@pytest.mark.parametrize(
+    ("because", "says", "decided"),
+    [
+        ("budget", "the budget ended first", "--budget 180s"),
+        ("rate_cap", "the rate cap stood in the way", "--rate-cap 40000"),
+        ("most_users", "more users were not allowed", "--max-users 2048"),
+        ("interrupted", "it was ended on request", "without Ctrl-C"),
+    ],
+)
+def test_a_ladder_that_did_not_reach_the_end_is_undecided_and_says_what_stood_in_its_way(
+    monkeypatch: pytest.MonkeyPatch, because: str, says: str, decided: str
+) -> None:
+    found = explained(build.facts(growing()), monkeypatch, because=because)
+
+    assert found.limit is None
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert says in found.sentence
+    assert found.sentence.endswith("160 /s were reached.")
+    assert decided in found.unknown[0].decided_by
+
+
+def test_requests_that_fail_are_the_answer_when_they_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(
+        build.facts(growing()), monkeypatch, because="harm", words="40 % of the requests of 16 users fail"
+    )
+
+    assert found.sentence == (
+        "Undecided, too many requests failed and the load was ended: 40 % of the requests of 16 users fail; "
+        "160 /s were reached."
+    )
+
+
+def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(), monkeypatch, because="fails_alone", words="all fail", probe=None)
+
+    assert found.limit is None
+    assert found.sentence.startswith("Undecided, requests fail without any load")
+    assert found.ladder == ()
+    assert found.requests == ("POST /b",)
+    assert "curl" in found.unknown[0].decided_by
+
+
+def test_a_healthy_service_has_no_limit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = growing()
+    top = replace(curve.steps[-1], processes=(build.process(0.2),), probes=(build.probe(0.002, delayed=0.0),))
+    busy = replace(curve, steps=(*curve.steps[:-1], top), work=build.estimate(0.001))
+
+    found = explained(build.facts(busy), monkeypatch, because="rate_cap")
+
+    assert found.limit is None
+    assert found.grade in (None, "probable")
+
+
+def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.MonkeyPatch) -> None:
+    gates = (
+        Gate("generator", True, "the generator kept up"),
+        Gate("little", False, "Little's law is broken"),
+        Gate("accounting", None, "the service does not count its requests"),
+    )
+
+    found = explained(build.facts(plateau(), gates=gates), monkeypatch)
+
+    assert found.cautions == (
+        "Little's law is broken",
+        "not looked at: the service does not count its requests",
+        "2 cores: other programs",
+    )
+
+
+def test_every_unknown_is_said_once_those_that_can_be_decided_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    whats = [one.what for one in found.unknown]
+    decided = [bool(one.decided_by) for one in found.unknown]
+    assert len(whats) == len(set(whats))
+    assert decided == sorted(decided, reverse=True)
+
+
+def test_any_study_has_an_answer_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = build.facts(build.blocked())
+    seen = Examined(facts, findings.assess(facts), ())
+    monkeypatch.setattr(answer.analyse, "examined", lambda _: seen)
+    record: Any = SimpleNamespace(events=list, study=STUDY, trials=(), path=Path("/r"))
+
+    found = answer.explanation(record)
+
+    assert found.limit == "eventloop.blocked"
+    assert (found.stopped_because, found.budget_s) == ("record", None)
+    assert any(f.explained_by == "eventloop.blocked" for f in found.findings)
+    assert not isinstance(found.capacity, NotMeasured)

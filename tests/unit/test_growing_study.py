@@ -1,0 +1,71 @@
+"""A study that grows while it runs: what joined it stands in the record, whenever the lab ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadlens import store
+from loadlens.errors import RecordError
+from loadlens.store import files, layout
+from tests import records
+
+ONE, TWO = records.case(), records.case("alone-users-2", users=2)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> store.RunWriter:
+    return store.create_run(tmp_path / "run", records.study(()), (), {"cores": 2})
+
+
+def grow(writer: store.RunWriter, *cases: records.Case) -> None:
+    study = records.study(cases)
+    writer.extend(study, records.trials(study))
+
+
+def slugs(path: Path) -> list[str]:
+    return [case["slug"] for case in store.open_run(path).study["cases"]]
+
+
+def test_cases_that_join_are_part_of_the_study(writer: store.RunWriter) -> None:
+    with writer:
+        grow(writer, ONE)
+        grow(writer, ONE, TWO)
+        planned = records.trials(records.study((ONE, TWO)))
+        assert writer.trial(planned[1]).path.parent.name == "alone-users-2"
+
+    record = store.open_run(writer.path)
+    assert slugs(writer.path) == ["alone-users-1", "alone-users-2"]
+    assert record.damage == ()
+    assert len(record.unfinished()) == 4  # two blocks of each
+    assert [event["event"] for event in record.events()] == ["created", "extended", "extended"]
+
+
+def test_an_end_between_the_event_and_the_file_leaves_the_study_as_it_was(
+    writer: store.RunWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with writer:
+        grow(writer, ONE)
+
+        def ends(what: str, path: Path) -> None:
+            if path.name == layout.EFFECTIVE:
+                raise OSError(28, "no space")
+
+        monkeypatch.setattr(files, "before", ends)
+        with pytest.raises(RecordError, match="No space"):
+            grow(writer, ONE, TWO)
+        monkeypatch.undo()
+
+    assert slugs(writer.path) == ["alone-users-1"]
+    assert store.open_run(writer.path).damage == ()
+
+
+def test_a_study_that_no_event_announced_is_damaged(writer: store.RunWriter) -> None:
+    with writer:
+        grow(writer, ONE)
+    path = writer.path / layout.EFFECTIVE
+
+    path.write_text(path.read_text().replace("does it add up?", "does it add down?"))
+
+    assert any(layout.EFFECTIVE in fault for fault in store.open_run(writer.path).damage)

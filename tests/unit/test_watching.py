@@ -1,0 +1,80 @@
+"""What monitors are asked for: services of the testbed, and one that is at an address of its own."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from loadlens.model.topology import Outside, Scrape, Service
+from loadlens.run import watching
+from tests import records
+
+HTTP = (("http", 8080),)
+
+
+def asked(outside: Outside | None, *started: Any, services: tuple[Service, ...] = ()) -> dict[str, Any]:
+    """Each monitor's spec by its name."""
+    testbed: Any = SimpleNamespace(
+        processes=lambda: started,
+        keeper_pid=None,
+        server_times_files=lambda: (),
+        access_logs=lambda: (),
+        databases=dict,
+    )
+    spec = watching.spec_of(
+        testbed, records.case(outside=outside, services=services), marker="run", every_s=0.5
+    )
+    assert spec.interval_s == 0.5
+    return {source.monitor: source for source in spec.sources}
+
+
+def watched(found: dict[str, Any]) -> list[tuple[str, int, int, bool]]:
+    return [(p.service, p.replica, p.pid, p.tree) for p in found["proc"].processes if p.service[0] != "("]
+
+
+def test_processes_that_run_already_are_watched_with_all_that_they_start() -> None:
+    found = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
+
+    assert watched(found) == [("service", 1, 41, True), ("service", 2, 42, True)]
+    assert [(p.service, p.port) for p in found["tcp"].ports] == [("service", 8080)]
+
+
+def test_from_outside_the_port_is_watched_and_no_process_is() -> None:
+    found = asked(Outside("service", "127.0.0.1", True, HTTP))
+
+    assert watched(found) == []
+    assert [p.port for p in found["tcp"].ports] == [8080]
+
+
+def test_nothing_of_another_machine_is_watched_here() -> None:
+    found = asked(Outside("service", "192.0.2.1", False, HTTP))
+
+    assert watched(found) == []
+    assert "tcp" not in found
+
+
+def test_metrics_are_scraped_once_where_they_are() -> None:
+    ports = (*HTTP, ("metrics", 9090))
+    scrape = Scrape("/m", port="metrics")
+    found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42), scrape=scrape))
+
+    assert [target.url for target in found["scrape"].targets] == ["http://127.0.0.1:9090/m"]
+
+
+def test_a_service_that_was_started_keeps_its_process_and_gets_its_address() -> None:
+    service = Service("service", "serve", ports=())
+    process = SimpleNamespace(
+        service="service", replica=1, pid=77, mark="MARK=1", ports={}, groups=(), samples=""
+    )
+    outside = Outside("service", "127.0.0.1", True, HTTP, scrape=Scrape("/metrics"))
+
+    found = asked(outside, process, services=(service,))
+
+    assert watched(found) == [("service", 1, 77, True)]
+    assert found["proc"].processes[0].mark == "MARK=1"
+    assert [p.port for p in found["tcp"].ports] == [8080]
+    assert [target.url for target in found["scrape"].targets] == ["http://127.0.0.1:8080/metrics"]
+
+
+def test_without_such_a_service_nothing_changes() -> None:
+    assert watched(asked(None)) == []
