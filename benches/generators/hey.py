@@ -17,6 +17,8 @@ def command(work: Work, scene: Scene) -> list[str]:
     command = ["hey", "-cpus", "1", "-c", str(work.connections), "-z", f"{scene.seconds}s"]
     if work.kind == "post":
         command += ["-m", "POST", "-T", "application/json", "-D", scene.body()]
+    if work.is_tls:
+        command += ["-host", "127.0.0.1"]  # it would send the port within the name of the server
     return [*command, *(["-disable-keepalive"] if work.is_fresh else []), scene.url(work)]
 
 

@@ -28,6 +28,8 @@ def command(work: Work, scene: Scene) -> list[str]:
     refuse_rate(work)
     if work.is_fresh:
         raise CannotDo("keeps its connections")
+    if work.is_tls and work.connections > 1:
+        raise CannotDo("reads its certificates anew for each user, which takes longer than a run")
     script = scene.file(
         f"locust_{work.kind}.py",
         "from random import randint\n\n"
