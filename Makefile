@@ -3,6 +3,7 @@
 # make check  format, lint, types, floors, stubs
 # make studies  every shipped study in its quick profile: about 12 min on two cores once built
 # make bench  cost and truth beside other load generators
+# make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages
 
 SHELL := /bin/bash
@@ -10,7 +11,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
-.PHONY: demo test check studies bench docs install tools clean
+.PHONY: demo test check studies bench catalogue docs install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -26,6 +27,11 @@ studies: install
 
 bench: tools
 	@$(PYTHON) -m benches
+
+catalogue: tools
+	@cargo build --quiet --release -p loadlens-specimen
+	@$(PYTHON) -m catalogue
+	@$(PYTHON) -m catalogue page
 
 docs: install
 	@$(PYTHON) tools/docs.py

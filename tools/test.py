@@ -1,7 +1,7 @@
 """Run the whole test suite, Rust then Python, and close with one line that counts both.
 
-Extra arguments go to pytest. The origin (the known server that end-to-end tests drive) and the writer of
-scripted records are built first.
+Extra arguments go to pytest. The origin (the known server that end-to-end tests drive), the specimens
+and the writer of scripted records are built first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def pytest_counts(output: str) -> list[int]:
 def main() -> int:
     """Exit 0 only when both suites ran and nothing failed."""
     build = ["cargo", "build", "--quiet", "--release"]
-    for what in (["-p", "loadlens-origin"], ["-p", "loadlens-engine", "--example", "scripted_record"]):
+    for what in (
+        ["-p", "loadlens-origin"],
+        ["-p", "loadlens-specimen"],
+        ["-p", "loadlens-engine", "--example", "scripted_record"],
+    ):
         built, _ = run([*build, *what])
         if built:
             return built
@@ -63,6 +67,8 @@ def main() -> int:
             "loadlens-origin",
             "-p",
             "loadlens-proxy",
+            "-p",
+            "loadlens-specimen",
             "-p",
             "loadlens-fuzz",
             "--no-fail-fast",

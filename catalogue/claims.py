@@ -1,0 +1,32 @@
+"""Where a diagnosis claims which number, so that it can be held against the truth.
+
+The capacity stands by itself in the answer of `explain`. Every other number is a piece of evidence of a
+finding, known by its signal; a rule that learns to state one of these uses the name that stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+# number of a family -> (rule, signal)
+CLAIMS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "work": (("eventloop.blocked", "work.cpu"), ("cpu.saturated", "work.cpu")),
+    "passes": (("loop.multipass", "loop.passes"),),
+    "hold": (("db.lock", "lock.hold"), ("db.pool", "pool.hold")),
+    "size": (("threads.pool-limit", "pool.size"), ("db.pool", "pool.size")),
+    "knee": (("saturation.plateau", "load.knee"),),
+    "rate": (("ratelimit.active", "limiter.rate"),),
+    "burst": (("ratelimit.active", "limiter.burst"),),
+    "limit": (("http.keepalive-limit", "connection.requests"),),
+    "weight": (("mixture.slow-path", "component.weight"),),
+    "shift": (("mixture.slow-path", "component.shift"), ("tcp.timer-mode", "component.shift")),
+    "period": (("pause.periodic", "pause.period"),),
+    "length": (("pause.periodic", "pause.length"), ("pause.aperiodic", "pause.length")),
+    "patience": (("db.lock-timeouts", "errors.time"), ("timeouts.cliff", "errors.time")),
+    "imbalance": (("lb.imbalance", "backends.max-over-mean"),),
+    "slower": (("backend.slow-one", "backends.slowest-ratio"), ("fairness.starvation", "connections.ratio")),
+    "quota": (("cgroup.throttled", "quota.cores"),),
+    "visits": (("accounting.explained", "excess.rate"), ("accounting.excess", "excess.rate")),
+    "excess": (("retry.amplification", "excess.share"),),
+}

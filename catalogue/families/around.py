@@ -1,0 +1,154 @@
+"""What lies beside the service: quotas, neighbours, other clients, the generator itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from catalogue.drawing import Draws
+from catalogue.family import (
+    LIMITS_OF_THE_MACHINE,
+    Around,
+    Drawn,
+    Family,
+    Known,
+    Label,
+    Number,
+    Setup,
+    need,
+)
+from catalogue.parts import PING, burn, loops, ms, pair, per_s, plateau, server, threads, wait
+
+
+def _quota(draws: Draws) -> Drawn:
+    work, cores = draws.scaled(1, 4), draws.graver(0.6, 0.2)
+    settings = server(draws, burn(work), serve=threads(32), cpus=[0])
+    free = Setup((settings,))
+    tied = replace(free, around=Around(quota_cores=cores))
+    full = need("cpu.saturated", tier="B")
+    return Drawn(
+        Known(
+            tied,
+            Label(
+                (need("cgroup.throttled", tier="B"), need("saturation.plateau")),
+                frozenset({"cpu.saturated", "pause.periodic"}),
+            ),
+            plateau(cores * 1e3 / work, work, quota=Number(cores, "cores"), work=ms(work)),
+        ),
+        Known(free, Label((full, need("saturation.plateau"))), plateau(1e3 / work, work, work=ms(work))),
+    )
+
+
+def _neighbour(draws: Draws) -> Drawn:
+    work = draws.scaled(2, 8)
+    settings = server(draws, burn(work), serve=threads(32), cpus=[0])
+    alone = Setup((settings,))
+    beside = replace(alone, around=Around(neighbour_cores=draws.whole(1, 2), neighbour_cpus=(0,)))
+    full = need("cpu.saturated", tier="B")
+    return Drawn(
+        Known(
+            beside,
+            Label(
+                (need("host.interference", tier="B"),),
+                frozenset({"cpu.saturated", "saturation.plateau", "colocation.contention"}),
+            ),
+            {"work": ms(work)},
+        ),
+        Known(alone, Label((full, need("saturation.plateau"))), plateau(1e3 / work, work, work=ms(work))),
+    )
+
+
+def _slow_generator(draws: Draws) -> Drawn:
+    settings = server(draws, wait(draws.scaled(0.5, 2)), cpus=[0])
+    calm = Setup((settings,), around=Around(generator_cpus=(1,)))
+    hogs = Around(neighbour_cores=draws.whole(2, 4), neighbour_cpus=(1,), generator_cpus=(1,))
+    return Drawn(
+        Known(
+            replace(calm, around=hogs),
+            Label((need("gen.bottleneck"),), frozenset({"load.underdriven", "colocation.contention"})),
+        ),
+        Known(calm, Label((), LIMITS_OF_THE_MACHINE)),
+    )
+
+
+def _co_located(draws: Draws) -> Drawn:
+    work = draws.scaled(0.1, 0.4)
+    settings = server(draws, burn(work), serve=threads(16), cpus=[0])
+    together = Setup((settings,), around=Around(generator_cpus=(0,)))
+    apart = replace(together, around=Around(generator_cpus=(1,)))
+    return Drawn(
+        Known(
+            together,
+            Label(
+                (need("colocation.contention", tier="B"),),
+                frozenset({"cpu.saturated", "gen.bottleneck", "saturation.plateau"}),
+            ),
+        ),
+        Known(
+            apart,
+            Label((need("cpu.saturated", tier="B"),), frozenset({"saturation.plateau", "gen.bottleneck"})),
+            plateau(1e3 / work, work, work=ms(work)),
+        ),
+    )
+
+
+def _visited(draws: Draws) -> Drawn:
+    base, every = draws.scaled(5, 20), draws.graver(1_000, 200)
+    visitors = [{"path": PING, "every_ms": every}]
+    return pair(
+        server(draws, wait(base), visitors=visitors),
+        Label((need("accounting.explained", "accounting.excess", tier="C"),), LIMITS_OF_THE_MACHINE),
+        {"visits": per_s(1e3 / every), "alone": ms(base)},
+        server(draws, wait(base)),
+    )
+
+
+def _checked_loop(draws: Draws) -> Drawn:
+    """Scrapes and a computing loop: the excess is there, and it is not what limits."""
+    work, every = draws.graver(6, 20), draws.scaled(300, 1_000)
+    blocked, flat = need("eventloop.blocked", tier="B"), need("saturation.plateau")
+    beside = frozenset({"hol.correlation", "colocation.contention"})
+    rest = {"serve": loops()}
+    numbers = plateau(1e3 / work, work, work=ms(work), visits=per_s(1e3 / every))
+    return pair(
+        server(draws, burn(work), visitors=[{"path": PING, "every_ms": every}], **rest),
+        Label((blocked, need("accounting.explained", "accounting.excess", tier="C"), flat), beside),
+        numbers,
+        server(draws, burn(work), **rest),
+        Label((blocked, flat), beside),
+        plateau(1e3 / work, work, work=ms(work)),
+    )
+
+
+FAMILIES: Final = (
+    Family(
+        "quota",
+        "a quota stops the service for a part of each period",
+        _quota,
+        looks_like=("pauses", "cpu-threads"),
+        wants=("control groups", "two processors"),
+    ),
+    Family(
+        "neighbour",
+        "another program takes the service's processor",
+        _neighbour,
+        looks_like=("cpu-threads",),
+        wants=("two processors",),
+    ),
+    Family(
+        "slow-generator",
+        "the generator itself has too little processor time",
+        _slow_generator,
+        looks_like=("db-lock", "cpu-threads"),
+        wants=("two processors",),
+    ),
+    Family(
+        "co-located",
+        "generator and service on one processor",
+        _co_located,
+        looks_like=("cpu-threads",),
+        wants=("two processors",),
+    ),
+    Family("visited", "somebody else asks for the cheap path at fixed times", _visited),
+    Family("visited-loop", "the same beside a blocked event loop", _checked_loop, kind="composite"),
+)

@@ -1,0 +1,166 @@
+"""Waiting in line: for a lock, a connection, a thread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalogue.drawing import Draws
+from catalogue.family import Drawn, Family, Label, Need, Number, need
+from catalogue.parts import (
+    hidden,
+    holding,
+    lock,
+    loops,
+    ms,
+    pair,
+    plateau,
+    pool,
+    seconds,
+    server,
+    threads,
+    wait,
+)
+
+PLATEAU: Final = need("saturation.plateau")
+LOCK: Final = Need({"A": ("downstream.serialised", "db.lock"), "C": ("db.lock",)})
+POOL: Final = Need({"A": ("downstream.serialised", "db.pool"), "C": ("db.pool",)})
+WORKERS: Final = need("threads.pool-limit", tier="B")
+OUTSIDE: Final = need("outside.handler-wait", tier="C")
+
+
+def _lock(draws: Draws) -> Drawn:
+    base, hold = draws.scaled(1, 5), draws.graver(4, 25)
+    serve = draws.one_of([threads(), loops()])
+    return pair(
+        server(draws, wait(base), *holding("db", wait(hold)), serve=serve, resources={"db": lock()}),
+        Label((LOCK, PLATEAU)),
+        plateau(1e3 / hold, base + hold, hold=ms(hold)),
+        server(draws, wait(base), wait(hold), serve=serve),
+    )
+
+
+def _lock_timeouts(draws: Draws) -> Drawn:
+    base, hold, patience = draws.scaled(1, 4), draws.graver(8, 25), draws.one_of([200.0, 300.0, 500.0])
+    errors = {"timeout_ms": patience, "status": 500, "words": "OperationalError: database is locked"}
+    return pair(
+        server(draws, wait(base), *holding("db", wait(hold), **errors), resources={"db": lock()}),
+        Label(
+            (need("db.lock-timeouts", tier="C"), LOCK), frozenset({"saturation.plateau", "timeouts.cliff"})
+        ),
+        plateau(1e3 / hold, base + hold, hold=ms(hold), patience=ms(patience)),
+        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": lock()}),
+        Label((LOCK, PLATEAU)),
+        plateau(1e3 / hold, base + hold, hold=ms(hold)),
+    )
+
+
+def _pool(draws: Draws) -> Drawn:
+    base, hold, size = draws.scaled(1, 5), draws.scaled(15, 60), draws.whole(2, 12)
+    return pair(
+        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": pool(size)}),
+        Label((POOL, PLATEAU)),
+        plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
+        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": pool(2_000)}),
+    )
+
+
+def _workers(draws: Draws) -> Drawn:
+    work, most = draws.scaled(15, 60), draws.whole(2, 16)
+    return pair(
+        server(draws, wait(work), serve=threads(most)),
+        Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
+        plateau(most * 1e3 / work, work, size=Number(most, "threads")),
+        server(draws, wait(work), serve=threads()),
+    )
+
+
+def _single(draws: Draws) -> Drawn:
+    work = draws.graver(5, 30)
+    return pair(
+        server(draws, wait(work), serve=threads(1)),
+        Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
+        plateau(1e3 / work, work, size=Number(1, "threads")),
+        server(draws, wait(work), serve=threads()),
+    )
+
+
+def _nested(draws: Draws) -> Drawn:
+    base, hold, size = draws.scaled(1, 5), draws.scaled(15, 50), draws.whole(2, 6)
+    most = size * draws.whole(3, 5)
+    ops = [wait(base), *holding("db", wait(hold))]
+    return pair(
+        server(draws, *ops, serve=threads(most), resources={"db": pool(size)}),
+        Label((POOL, PLATEAU), frozenset({"threads.pool-limit", "outside.handler-wait", "hol.correlation"})),
+        plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
+        server(draws, *ops, serve=threads(most), resources={"db": pool(2_000)}),
+        Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
+        plateau(most * 1e3 / (base + hold), base + hold, size=Number(most, "threads")),
+    )
+
+
+def _contended(draws: Draws) -> Drawn:
+    base, hold, more = draws.scaled(20, 60), draws.scaled(4, 10), draws.graver(0.02, 0.08)
+    flawed = wait(hold, contended={"resource": "db", "share": more})
+    best = 1e3 / hold
+    return pair(
+        server(draws, wait(base), *holding("db", flawed), resources={"db": lock()}),
+        Label(
+            (need("retrograde.throughput"),),
+            frozenset({"db.lock", "downstream.serialised", "saturation.plateau"}),
+        ),
+        {"alone": ms(base + hold), "most": Number(best, "1/s"), "growth": Number(more, "share")},
+        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": lock()}),
+        Label((LOCK, PLATEAU)),
+        plateau(best, base + hold, hold=ms(hold)),
+    )
+
+
+def _deadline(draws: Draws) -> Drawn:
+    base, hold, patience = draws.scaled(1, 4), draws.graver(15, 60), draws.one_of([1_000.0, 2_000.0])
+    errors = {"timeout_ms": patience, "status": 504, "words": "the deadline has passed"}
+    return pair(
+        server(draws, wait(base), *holding("work", wait(hold), **errors), resources={"work": hidden(1)}),
+        Label(
+            (need("timeouts.cliff"),),
+            frozenset({"db.lock", "downstream.serialised", "saturation.plateau"}),
+        ),
+        plateau(1e3 / hold, base + hold, patience=seconds(patience / 1e3)),
+        server(draws, wait(base), *holding("work", wait(hold)), resources={"work": hidden(1)}),
+        Label((Need({"A": ("downstream.serialised", "db.lock")}), PLATEAU)),
+        plateau(1e3 / hold, base + hold),
+    )
+
+
+FAMILIES: Final = (
+    Family(
+        "db-lock",
+        "one lock lets one request through at a time",
+        _lock,
+        looks_like=("loop-blocked", "single-worker", "delay-limiter"),
+    ),
+    Family(
+        "db-lock-timeouts", "waiting for the lock ends in errors", _lock_timeouts, looks_like=("deadline",)
+    ),
+    Family("db-pool", "a pool with too few connections", _pool, looks_like=("worker-pool", "delay-limiter")),
+    Family(
+        "worker-pool", "too few threads for the waiting that requests do", _workers, looks_like=("db-pool",)
+    ),
+    Family(
+        "single-worker",
+        "one thread, which waits with each request",
+        _single,
+        looks_like=("loop-blocked", "db-lock"),
+    ),
+    Family(
+        "nested-pools",
+        "threads fill up behind a small pool of connections",
+        _nested,
+        looks_like=("worker-pool",),
+    ),
+    Family(
+        "contended-lock", "a lock is held longer the more wait for it", _contended, looks_like=("db-lock",)
+    ),
+    Family(
+        "deadline", "requests that waited too long are answered 504", _deadline, looks_like=("slow-path",)
+    ),
+)

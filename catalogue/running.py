@@ -1,0 +1,205 @@
+"""Services of a setup, started and watched until they are asked no more."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catalogue.family import Around, Front, Setup, Tier
+from catalogue.parts import PING, WORK
+from loadlens.errors import TestbedError
+from loadlens.model.topology import Limits
+from loadlens.testbed.placement import Placement
+
+ROOT = Path(__file__).parent.parent
+HOST = "127.0.0.1"
+STARTS_WITHIN_S = 20.0
+ENDS_WITHIN_S = 5.0
+
+
+REQUESTS_METRIC = {"plain": "http_requests_total", "micrometer": "http_server_requests_seconds_count"}
+
+
+class CannotRun(Exception):
+    """This machine lacks what a setup needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A setup that runs."""
+
+    work_url: str
+    ping_url: str
+    metrics_url: str | None
+    requests_metric: str  # the counter of requests among them
+    pids: tuple[int, ...]  # that serve, fronts left out
+    hellos: tuple[Mapping[str, Any], ...]  # what each server said of itself
+    neighbours: tuple[int, ...]  # processes that compute beside it
+    folder: Path  # where servers write their files
+
+
+def program() -> Path:
+    """The specimen program; built by `make catalogue` and `make test`."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    path = target / "release" / "loadlens-specimen"
+    if not path.exists():
+        raise CannotRun(f"{path} is missing: cargo build --release -p loadlens-specimen")
+    return path
+
+
+@contextlib.contextmanager
+def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
+    """Start a setup; everything ends and is removed with the block.
+
+    Args:
+        setup: What to start.
+        tier: Servers tell metrics in tier C only.
+
+    Raises:
+        CannotRun: Something that the setup needs is not to be had here.
+    """
+    with contextlib.ExitStack() as stack:
+        # Not a memory file system: some specimens wait for a disk.
+        folder = Path(tempfile.mkdtemp(prefix="loadlens-specimen-", dir="/var/tmp"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        doors = _control_group(setup.around, stack)
+        hellos: list[dict[str, Any]] = []
+        for settings in setup.servers:
+            whole = _filled(settings, [hello["port"] for hello in hellos], folder)
+            if tier == "C":
+                whole["metrics"] = _dialect(settings)
+            hello = _started([str(program()), json.dumps(whole)], stack, json.loads)
+            for door in doors:
+                for pid in {hello["pid"], *hello["pids"]}:
+                    door.write_text(str(pid))
+            hellos.append(hello)
+        entry = hellos[-1]["port"]
+        if setup.front is not None:
+            entry = _front(setup.front, hellos, folder, stack)
+        neighbours = (_neighbour(setup.around, stack),) if setup.around.neighbour_cores else ()
+        told = None if setup.told_by is None else hellos[setup.told_by].get("metrics_port")
+        dialect = _dialect(setup.servers[setup.told_by or 0])
+        yield Service(
+            work_url=f"http://{HOST}:{entry}{WORK}",
+            ping_url=f"http://{HOST}:{entry}{PING}",
+            metrics_url=None if told is None else f"http://{HOST}:{told}/metrics",
+            requests_metric=REQUESTS_METRIC[dialect],
+            pids=tuple(pid for hello in hellos for pid in hello["pids"]),
+            hellos=tuple(hellos),
+            neighbours=neighbours,
+            folder=folder,
+        )
+
+
+def lacks(wants: Sequence[str]) -> str | None:
+    """What of the wanted this machine has not; none: nothing."""
+    if "two processors" in wants and not {0, 1} <= os.sched_getaffinity(0):
+        return "the processors 0 and 1"
+    if "control groups" in wants:
+        with contextlib.ExitStack() as stack:
+            try:
+                _control_group(Around(quota_cores=0.5), stack)
+            except CannotRun as fault:
+                return str(fault)
+    return None
+
+
+def _dialect(settings: Mapping[str, Any]) -> str:
+    """What its metrics are called: it follows the seed, so that no rule learns one vocabulary."""
+    return "micrometer" if settings["seed"] % 2 else "plain"
+
+
+def _filled(value: Any, ports: Sequence[int], folder: Path) -> Any:
+    """Settings with ports and the folder in place of their names."""
+    if isinstance(value, Mapping):
+        return {key: _filled(item, ports, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, ports, folder) for item in value]
+    if value == "@folder":
+        return str(folder)
+    if isinstance(value, str) and value.startswith("@"):
+        return ports[int(value[1:])]
+    return value
+
+
+def _control_group(around: Around, stack: contextlib.ExitStack) -> tuple[Path, ...]:
+    if around.quota_cores is None:
+        return ()
+    placement = Placement()
+    limits = Limits(cpu=around.quota_cores, period_s=around.quota_period_s)
+    try:
+        place = placement.place("specimen", limits, where="around")
+    except TestbedError as fault:
+        raise CannotRun(fault.message) from fault
+    stack.callback(placement.remove)  # after the processes have ended, which were started later
+    return place.doors
+
+
+def _front(
+    front: Front, hellos: Sequence[Mapping[str, Any]], folder: Path, stack: contextlib.ExitStack
+) -> int:
+    settings = {
+        "listen": f"{HOST}:0",
+        "control": f"{HOST}:0",
+        "upstreams": [f"{HOST}:{hellos[turn]['port']}" for turn in front.turns],
+        "faults": front.faults,
+    }
+    file = folder / "front.json"
+    file.write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
+    port: int = _started(command, stack, _first_number)  # "passes on from port 4711, books on port 4712"
+    return port
+
+
+def _first_number(line: str) -> int:
+    return int(next(word for word in line.replace(",", " ").split() if word.isdecimal()))
+
+
+def _neighbour(around: Around, stack: contextlib.ExitStack) -> int:
+    command = [str(program()), "burn", str(around.neighbour_cores)]
+    if around.neighbour_cpus:
+        command = ["taskset", "-c", ",".join(map(str, around.neighbour_cpus)), *command]
+    pid: int = _started(command, stack, json.loads)["pid"]
+    return pid
+
+
+def _started(command: list[str], stack: contextlib.ExitStack, read: Callable[[str], Any]) -> Any:
+    """Start a program that says one line when it is ready and ends with its standard input."""
+    path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    stack.callback(_end, process)
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], STARTS_WITHIN_S)
+    line = process.stdout.readline() if ready else ""
+    if not line:
+        raise CannotRun(f"{Path(command[0]).name} did not start: exit {process.poll()}")
+    return read(line)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()

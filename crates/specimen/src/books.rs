@@ -1,0 +1,115 @@
+//! What a specimen counts, in memory that its processes share.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::settings::{MOST_RESOURCES, MOST_ROUTES};
+
+/// Statuses with a count of their own; all others are counted with the last.
+pub const STATUSES: [u16; 7] = [200, 404, 429, 500, 502, 503, 504];
+/// Upper bounds of the handlers' times, in seconds; one more bucket holds what is longer.
+pub const BOUNDS_S: [f64; 12] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+];
+
+/// What is counted of one path.
+#[derive(Default)]
+#[repr(C)]
+pub struct RouteBook {
+    /// Requests read.
+    pub received: AtomicU64,
+    /// Answers, by [`STATUSES`].
+    pub answered: [AtomicU64; STATUSES.len()],
+    /// Time in the handler, summed.
+    pub handler_ns: AtomicU64,
+    /// How many took how long, by [`BOUNDS_S`].
+    pub buckets: [AtomicU64; BOUNDS_S.len() + 1],
+}
+
+/// Holders and waiters of one resource, as they are now.
+#[derive(Default)]
+#[repr(C)]
+pub struct ResourceBook {
+    /// Places held.
+    pub held: AtomicU64,
+    /// Who waits.
+    pub waiting: AtomicU64,
+}
+
+/// Everything that is counted. All of it is numbers, for which zero is a value.
+#[derive(Default)]
+#[repr(C)]
+pub struct Books {
+    /// Of all visits; also the number of the next.
+    pub visits: AtomicU64,
+    /// When the first came, on the system's monotonic clock.
+    pub first_ns: AtomicU64,
+    /// Handlers at work.
+    pub busy: AtomicU64,
+    /// Threads that serve.
+    pub threads: AtomicU64,
+    /// Connections accepted.
+    pub connections: AtomicU64,
+    /// Rows of the data.
+    pub rows: AtomicU64,
+    /// Bytes kept for ever.
+    pub leaked: AtomicU64,
+    /// By path.
+    pub routes: [RouteBook; MOST_ROUTES],
+    /// By resource.
+    pub resources: [ResourceBook; MOST_RESOURCES],
+}
+
+impl Books {
+    /// A visit begins; its number.
+    pub fn begin(&self, route: usize, now_ns: u64) -> u64 {
+        let _ = self.first_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
+        self.routes[route].received.fetch_add(1, Relaxed);
+        self.visits.fetch_add(1, Relaxed)
+    }
+
+    /// A handler begins.
+    pub fn work(&self) {
+        self.busy.fetch_add(1, Relaxed);
+    }
+
+    /// A handler ends with an answer.
+    pub fn end(&self, route: usize, status: u16, took_ns: u64) {
+        self.busy.fetch_sub(1, Relaxed);
+        let book = &self.routes[route];
+        let kind = STATUSES.iter().position(|&known| known == status);
+        book.answered[kind.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Relaxed);
+        book.handler_ns.fetch_add(took_ns, Relaxed);
+        let seconds = took_ns as f64 / 1e9;
+        let bucket = BOUNDS_S.iter().position(|&bound| seconds <= bound);
+        book.buckets[bucket.unwrap_or(BOUNDS_S.len())].fetch_add(1, Relaxed);
+    }
+
+    /// What stands at a resource now.
+    pub fn stands(&self, resource: usize, held: usize, waiting: usize) {
+        self.resources[resource].held.store(held as u64, Relaxed);
+        self.resources[resource]
+            .waiting
+            .store(waiting as u64, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_is_counted_once_in_each_place() {
+        let books = Books::default();
+
+        let number = books.begin(1, 5);
+        books.work();
+        books.end(1, 503, 30_000_000);
+
+        assert_eq!(number, 0);
+        assert_eq!(books.begin(0, 7), 1);
+        assert_eq!(books.first_ns.load(Relaxed), 5);
+        assert_eq!(books.busy.load(Relaxed), 0);
+        assert_eq!(books.routes[1].answered[5].load(Relaxed), 1);
+        assert_eq!(books.routes[1].buckets[5].load(Relaxed), 1); // 25 to 50 ms
+    }
+}

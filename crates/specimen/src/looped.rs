@@ -1,0 +1,342 @@
+//! The server of one event loop: waiting for something elsewhere lets others go on, computing does not.
+//!
+//! A turn of the loop asks which connections have a request and which waits are over, and then runs all that
+//! is ready, in order, each until it waits. Nothing else runs meanwhile.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+
+use crate::line::Line;
+use crate::settings::Serve;
+use crate::steps::{Todo, Visit};
+use crate::sys::{self, Epoll};
+use crate::{Connection, Heard, Machine};
+
+const ONCE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLONESHOT) as u32;
+const ROOM: u32 = (libc::EPOLLOUT | libc::EPOLLONESHOT) as u32;
+const LISTENER: u64 = u64::MAX;
+const AT_ONCE: usize = 256;
+
+struct Loop<'a> {
+    machine: &'a Machine,
+    ready: Epoll,
+    listener: RawFd,
+    /// Connections that are accepted in one turn at most.
+    accepts: usize,
+    clients: HashMap<u64, Client>,
+    /// Who can go on, in order.
+    runnable: VecDeque<u64>,
+    /// When a wait is over: moment, who, and which of their waits.
+    timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    /// By place of the resource.
+    lines: Vec<Line<u64>>,
+}
+
+/// A connection, the request that is at work, and how far it is.
+struct Client {
+    connection: Connection,
+    visit: Option<Visit>,
+    at: usize,
+    /// Changes with each wait, so that an old timer means nothing.
+    wait: u64,
+    /// Whether the timer is the end of patience, not of a wait.
+    is_impatient: bool,
+    /// What could not be sent yet, and whether the connection ends with it.
+    out: Vec<u8>,
+    ends: bool,
+}
+
+/// Serves until the process ends.
+pub(crate) fn run(machine: &Machine, listener: &OwnedFd) -> io::Result<()> {
+    sys::precise_timers();
+    let ready = Epoll::new()?;
+    let fd = sys::raw(listener);
+    ready.add(fd, libc::EPOLLIN as u32, LISTENER)?;
+    let sizes = machine.settings.resources.values();
+    let lines = sizes.map(|resource| Line::new(resource.size)).collect();
+    let mut turning = Loop {
+        machine,
+        ready,
+        listener: fd,
+        accepts: accepts(machine.settings.serve, machine.settings.listen.hashed),
+        clients: HashMap::new(),
+        runnable: VecDeque::new(),
+        timers: BinaryHeap::new(),
+        lines,
+    };
+    loop {
+        turning.turn();
+    }
+}
+
+/// Connections that others could take are left to them.
+fn accepts(serve: Serve, is_hashed: bool) -> usize {
+    match serve {
+        Serve::Loop { processes: 2.. } if !is_hashed => 4,
+        _ => AT_ONCE,
+    }
+}
+
+impl Loop<'_> {
+    fn turn(&mut self) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; AT_ONCE];
+        let patience = self.patience();
+        let count = self.ready.wait(&mut events, patience);
+        self.machine.hold();
+        for event in &events[..count] {
+            let who = event.u64;
+            if who == LISTENER {
+                self.accept();
+            } else if event.events & libc::EPOLLOUT as u32 != 0 {
+                self.send(who);
+            } else {
+                self.hear(who);
+            }
+        }
+        self.end_waits();
+        // Those who become ready meanwhile have their turn after the next look.
+        for _ in 0..self.runnable.len() {
+            if let Some(who) = self.runnable.pop_front() {
+                self.machine.hold();
+                self.run(who);
+            }
+        }
+    }
+
+    /// How long nothing is to do, in nanoseconds; none: until a client comes.
+    fn patience(&self) -> Option<u64> {
+        if !self.runnable.is_empty() {
+            return Some(0);
+        }
+        let Reverse((at, _, _)) = self.timers.peek()?;
+        Some(at.saturating_sub(sys::now_ns()))
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..self.accepts {
+            match sys::accept(self.listener) {
+                Ok(Some(socket)) => self.welcome(Connection::new(socket, self.machine)),
+                _ => return,
+            }
+        }
+    }
+
+    fn welcome(&mut self, connection: Connection) {
+        let (fd, who) = (sys::raw(&connection.fd), connection.number);
+        if self.ready.add(fd, ONCE, who).is_ok() {
+            let client = Client {
+                connection,
+                visit: None,
+                at: 0,
+                wait: 0,
+                is_impatient: false,
+                out: Vec::new(),
+                ends: false,
+            };
+            self.clients.insert(who, client);
+        }
+    }
+
+    fn hear(&mut self, who: u64) {
+        let Some(client) = self.clients.get_mut(&who) else {
+            return;
+        };
+        match client.connection.hear(self.machine) {
+            Heard::End => {
+                self.clients.remove(&who);
+            }
+            Heard::Nothing => self.watch(who, ONCE),
+            Heard::Visit(visit) => {
+                self.machine.books.work();
+                client.visit = Some(visit);
+                client.at = 0;
+                self.runnable.push_back(who);
+            }
+        }
+    }
+
+    fn watch(&mut self, who: u64, events: u32) {
+        let Some(client) = self.clients.get(&who) else {
+            return;
+        };
+        if self
+            .ready
+            .modify(sys::raw(&client.connection.fd), events, who)
+            .is_err()
+        {
+            self.clients.remove(&who);
+        }
+    }
+
+    fn end_waits(&mut self) {
+        let now_ns = sys::now_ns();
+        while let Some(&Reverse((at, who, wait))) = self.timers.peek() {
+            if at > now_ns {
+                return;
+            }
+            self.timers.pop();
+            let Some(client) = self
+                .clients
+                .get_mut(&who)
+                .filter(|client| client.wait == wait)
+            else {
+                continue;
+            };
+            client.wait += 1;
+            if client.is_impatient {
+                client.is_impatient = false;
+                client.at = usize::MAX; // answered with the refusal that it holds
+                self.leave(who);
+            }
+            self.runnable.push_back(who);
+        }
+    }
+
+    fn leave(&mut self, who: u64) {
+        for (resource, line) in self.lines.iter_mut().enumerate() {
+            if line.leave(|&waiting| waiting == who) {
+                self.machine
+                    .books
+                    .stands(resource, line.held(), line.waiting());
+            }
+        }
+    }
+
+    /// Goes on with a request until it waits or is answered.
+    fn run(&mut self, who: u64) {
+        loop {
+            let Some(client) = self.clients.get_mut(&who) else {
+                return;
+            };
+            let Some(visit) = client.visit.as_mut() else {
+                return;
+            };
+            let at = client.at;
+            client.at = at.saturating_add(1);
+            match self.machine.meet(visit, at) {
+                None | Some(Todo::Refuse) => return self.finish(who),
+                Some(Todo::Next) => {}
+                Some(Todo::Pass) => return self.runnable.push_back(who),
+                Some(Todo::Wait { ns }) => {
+                    let wait = client.wait;
+                    self.timers.push(Reverse((sys::now_ns() + ns, who, wait)));
+                    return;
+                }
+                Some(Todo::Give { resource }) => {
+                    visit.held.retain(|&held| held != resource);
+                    self.give(resource);
+                }
+                Some(Todo::Take {
+                    resource,
+                    timeout_ns,
+                }) => {
+                    if self.take(who, resource) {
+                        continue;
+                    }
+                    match timeout_ns {
+                        Some(0) => return self.finish(who),
+                        patience => return self.queue(who, resource, patience),
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, who: u64, resource: usize) -> bool {
+        let has = self.lines[resource].take();
+        if has {
+            self.hold(who, resource);
+        }
+        let line = &self.lines[resource];
+        self.machine
+            .books
+            .stands(resource, line.held(), line.waiting());
+        has
+    }
+
+    fn queue(&mut self, who: u64, resource: usize, patience: Option<u64>) {
+        let line = &mut self.lines[resource];
+        line.wait(who);
+        self.machine
+            .books
+            .stands(resource, line.held(), line.waiting());
+        if let (Some(ns), Some(client)) = (patience, self.clients.get_mut(&who)) {
+            client.is_impatient = true;
+            self.timers
+                .push(Reverse((sys::now_ns() + ns, who, client.wait)));
+        }
+    }
+
+    fn give(&mut self, resource: usize) {
+        let line = &mut self.lines[resource];
+        let next = line.give();
+        self.machine
+            .books
+            .stands(resource, line.held(), line.waiting());
+        if let Some(who) = next {
+            self.hold(who, resource);
+            self.runnable.push_back(who);
+        }
+    }
+
+    /// A client has a place now; no patience of theirs ends any more.
+    fn hold(&mut self, who: u64, resource: usize) {
+        let Some(client) = self.clients.get_mut(&who) else {
+            return;
+        };
+        client.wait += 1;
+        client.is_impatient = false;
+        if let Some(visit) = client.visit.as_mut() {
+            visit.refusal = None;
+            visit.held.push(resource);
+        }
+    }
+
+    /// Answers, and gives back what the request still holds.
+    fn finish(&mut self, who: u64) {
+        let Some(client) = self.clients.get_mut(&who) else {
+            return;
+        };
+        let Some(mut visit) = client.visit.take() else {
+            return;
+        };
+        for resource in std::mem::take(&mut visit.held) {
+            self.give(resource);
+        }
+        let Some(client) = self.clients.get_mut(&who) else {
+            return;
+        };
+        client.ends = client.connection.closes(self.machine);
+        self.machine.answer(&visit, client.ends, &mut client.out);
+        self.send(who);
+    }
+
+    /// Sends what fits and comes back for the rest.
+    fn send(&mut self, who: u64) {
+        let Some(client) = self.clients.get_mut(&who) else {
+            return;
+        };
+        let fd = sys::raw(&client.connection.fd);
+        while !client.out.is_empty() {
+            match sys::send(fd, &client.out) {
+                Ok(count) => {
+                    client.out.drain(..count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.watch(who, ROOM);
+                }
+                Err(_) => {
+                    client.ends = true;
+                    client.out.clear();
+                }
+            }
+        }
+        if client.ends {
+            self.clients.remove(&who);
+        } else {
+            self.watch(who, ONCE);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The server of threads: each takes a whole request off one line, works, blocks and answers.
+//!
+//! The line is the kernel's list of ready connections, first come first served, so the connections of idle
+//! clients hold no thread: as in servers with a poller and a bounded pool of workers. Threads are started as
+//! they are needed, up to the bound.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::line::Line;
+use crate::steps::{Todo, Visit};
+use crate::sys::{self, Epoll};
+use crate::{Connection, Heard, Machine};
+
+const ONCE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLONESHOT) as u32;
+const STACK: usize = 256 * 1024;
+
+struct Server {
+    machine: Arc<Machine>,
+    ready: Epoll,
+    /// Connections that nobody serves now.
+    connections: Mutex<HashMap<u64, Connection>>,
+    /// By place of the resource.
+    lines: Vec<Mutex<Line<Arc<Gate>>>>,
+    most: usize,
+    threads: AtomicUsize,
+    idle: AtomicUsize,
+}
+
+/// Where one thread waits until it is let through.
+#[derive(Default)]
+struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+/// Starts serving with at most so many threads.
+pub(crate) fn start(machine: Arc<Machine>, listeners: Vec<OwnedFd>, most: usize) -> io::Result<()> {
+    let sizes = machine.settings.resources.values();
+    let lines = sizes
+        .map(|resource| Mutex::new(Line::new(resource.size)))
+        .collect();
+    let server = Arc::new(Server {
+        machine,
+        ready: Epoll::new()?,
+        connections: Mutex::default(),
+        lines,
+        most,
+        threads: AtomicUsize::new(0),
+        idle: AtomicUsize::new(0),
+    });
+    server.grow()?;
+    for listener in listeners {
+        let server = Arc::clone(&server);
+        std::thread::spawn(move || server.accept(&listener));
+    }
+    Ok(())
+}
+
+impl Server {
+    /// Accepts connections, no faster than it is told.
+    fn accept(&self, listener: &OwnedFd) {
+        let fd = sys::raw(listener);
+        let pause = Duration::from_secs_f64(self.machine.settings.listen.accept_every_ms / 1e3);
+        loop {
+            sys::wait_readable(&[fd], None);
+            match sys::accept(fd) {
+                Ok(Some(socket)) => self.watch(Connection::new(socket, &self.machine), true),
+                Ok(None) => continue,
+                Err(_) => std::thread::sleep(Duration::from_millis(10)), // out of descriptors
+            }
+            if !pause.is_zero() {
+                std::thread::sleep(pause);
+            }
+        }
+    }
+
+    /// Waits for the next request of a connection.
+    fn watch(&self, connection: Connection, is_new: bool) {
+        let (fd, number) = (sys::raw(&connection.fd), connection.number);
+        // It must be found by whoever is woken, so it is put down first.
+        locked(&self.connections).insert(number, connection);
+        let watched = if is_new {
+            self.ready.add(fd, ONCE, number)
+        } else {
+            self.ready.modify(fd, ONCE, number)
+        };
+        if watched.is_err() {
+            locked(&self.connections).remove(&number);
+        }
+    }
+
+    /// One thread more, if there may be one.
+    fn grow(self: &Arc<Server>) -> io::Result<()> {
+        let more = |count| (count < self.most).then_some(count + 1);
+        if self.threads.fetch_update(SeqCst, SeqCst, more).is_err() {
+            return Ok(());
+        }
+        self.machine.books.threads.fetch_add(1, Relaxed);
+        self.idle.fetch_add(1, SeqCst);
+        let server = Arc::clone(self);
+        std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(move || server.work())
+            .map(|_| ())
+    }
+
+    fn work(self: Arc<Server>) {
+        sys::precise_timers();
+        loop {
+            let mut event = [libc::epoll_event { events: 0, u64: 0 }];
+            if self.ready.wait(&mut event, None) == 0 {
+                continue;
+            }
+            if self.idle.fetch_sub(1, SeqCst) == 1 {
+                let _ = self.grow(); // too few threads are no reason to stop
+            }
+            let number = event[0].u64;
+            let found = locked(&self.connections).remove(&number);
+            if let Some(connection) = found {
+                self.serve(connection);
+            }
+            self.idle.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Answers one request, if it has come whole.
+    fn serve(&self, mut connection: Connection) {
+        let machine = &self.machine;
+        machine.hold();
+        match connection.hear(machine) {
+            Heard::End => return,
+            Heard::Nothing => {}
+            Heard::Visit(mut visit) => {
+                machine.books.work();
+                self.handle(&mut visit);
+                machine.hold();
+                if self.answer(&connection, &visit).is_err() || connection.closes(machine) {
+                    return;
+                }
+            }
+        }
+        self.watch(connection, false);
+    }
+
+    fn answer(&self, connection: &Connection, visit: &Visit) -> io::Result<()> {
+        let machine = &self.machine;
+        let mut out = Vec::new();
+        let head = machine.answer(visit, connection.closes(machine), &mut out);
+        let fd = sys::raw(&connection.fd);
+        if machine.settings.connection.two_writes {
+            sys::send_all(fd, &out[..head])?;
+            return sys::send_all(fd, &out[head..]);
+        }
+        sys::send_all(fd, &out)
+    }
+
+    /// Does all that the path asks for.
+    fn handle(&self, visit: &mut Visit) {
+        let mut at = 0;
+        while let Some(todo) = self.machine.meet(visit, at) {
+            self.machine.hold();
+            match todo {
+                Todo::Next | Todo::Pass => {}
+                Todo::Refuse => break,
+                Todo::Wait { ns } => std::thread::sleep(Duration::from_nanos(ns)),
+                Todo::Give { resource } => {
+                    visit.held.retain(|&held| held != resource);
+                    self.give(resource);
+                }
+                Todo::Take {
+                    resource,
+                    timeout_ns,
+                } => {
+                    if !self.take(resource, timeout_ns.map(Duration::from_nanos)) {
+                        break;
+                    }
+                    visit.refusal = None;
+                    visit.held.push(resource);
+                }
+            }
+            at += 1;
+        }
+        for resource in std::mem::take(&mut visit.held) {
+            self.give(resource);
+        }
+    }
+
+    /// Takes a place; false: none was free in time.
+    fn take(&self, resource: usize, patience: Option<Duration>) -> bool {
+        let gate = {
+            let mut line = locked(&self.lines[resource]);
+            let has = line.take();
+            if has || patience == Some(Duration::ZERO) {
+                self.tell(resource, &line);
+                return has;
+            }
+            let gate = Arc::new(Gate::default());
+            line.wait(Arc::clone(&gate));
+            self.tell(resource, &line);
+            gate
+        };
+        if gate.wait(patience) {
+            return true;
+        }
+        let mut line = locked(&self.lines[resource]);
+        let has_left = line.leave(|who| Arc::ptr_eq(who, &gate));
+        self.tell(resource, &line);
+        !has_left // else the place was given in the last moment
+    }
+
+    fn give(&self, resource: usize) {
+        let mut line = locked(&self.lines[resource]);
+        let next = line.give();
+        self.tell(resource, &line);
+        drop(line);
+        if let Some(gate) = next {
+            *locked(&gate.is_open) = true;
+            gate.opened.notify_one();
+        }
+    }
+
+    fn tell(&self, resource: usize, line: &Line<Arc<Gate>>) {
+        let books = self.machine.books;
+        books.stands(resource, line.held(), line.waiting());
+    }
+}
+
+impl Gate {
+    /// Waits until it is opened; false: it was not in time.
+    fn wait(&self, patience: Option<Duration>) -> bool {
+        let until = patience.map(|patience| Instant::now() + patience);
+        let mut is_open = locked(&self.is_open);
+        while !*is_open {
+            is_open = match until {
+                None => self.opened.wait(is_open).unwrap_or_else(|p| p.into_inner()),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    let waited = self.opened.wait_timeout(is_open, left);
+                    waited.unwrap_or_else(|p| p.into_inner()).0
+                }
+            };
+        }
+        true
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}

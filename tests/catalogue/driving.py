@@ -1,0 +1,164 @@
+"""Driving a specimen for about a second with the engine, and what is seen of it."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from catalogue.parts import PING, WORK
+from catalogue.running import Service
+
+from loadlens import engine
+from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
+
+PROBES_PER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the generator and the kernel counted."""
+
+    result: dict[str, Any]
+    cpu_s: float  # of all processes that serve
+
+    @property
+    def load(self) -> dict[str, Any]:
+        """The stream that asks for work."""
+        stream: dict[str, Any] = self.result["streams"][0]
+        return stream
+
+    @property
+    def ok(self) -> int:
+        """Successes of the whole run."""
+        return int(self.load["requests"]["ok"])
+
+    @property
+    def answered(self) -> int:
+        """Answers of the whole run."""
+        return int(self.load["requests"]["answered"])
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the start to the end of the drain."""
+        return float(self.result["elapsed_s"])
+
+    @property
+    def rate(self) -> float:
+        """Successes per second of the measured part."""
+        return float(self.load["throughput_rps"]["value"])
+
+    @property
+    def mean_s(self) -> float:
+        """Mean response time of successes."""
+        return float(self.load["response_time_s"]["mean"]["value"])
+
+    @property
+    def max_s(self) -> float:
+        """The longest response time."""
+        return float(self.load["response_time_s"]["max"])
+
+    @property
+    def probe_mean_s(self) -> float:
+        """Mean response time of the cheap path beside the load."""
+        return float(self.result["streams"][1]["response_time_s"]["mean"]["value"])
+
+    def status(self, code: int) -> int:
+        """Answers of a status."""
+        return int(self.load["status"].get(str(code), 0))
+
+    def longer_than(self, seconds: float) -> int:
+        """Successes that took longer; those up to a twentieth of a decade shorter may be among them."""
+        bins = self.load["response_time_s"]["histogram"]
+        return sum(count for upper, count in bins if upper > seconds)
+
+    @property
+    def counted(self) -> int:
+        """Successes of the measured part."""
+        return int(self.load["response_time_s"]["count"])
+
+
+def drive(
+    service: Service,
+    *,
+    users: int | None = None,
+    rate: float | None = None,
+    seconds: float = 0.8,
+    requests: int | None = None,
+    probed: bool = False,
+) -> Seen:
+    """Ask for work, by users who do not think or at a constant rate, with the cheap path beside it or not.
+
+    With a number of requests all of them are in the measured part, however long they take.
+    """
+    workload: Closed | Open = Open(rate_per_s=rate, max_in_flight=4_000, requests=requests)
+    if users is not None:
+        workload = Closed(users=users, requests=requests)
+    streams = [_stream("work", "load", service, WORK, workload)]
+    if probed:
+        streams.append(
+            _stream("cheap", "probe", service, PING, Open(rate_per_s=PROBES_PER_S, arrivals="poisson"))
+        )
+    plan = Plan(
+        seed=1,
+        streams=tuple(streams),
+        threads=1,
+        duration_ns=int(seconds * 1e9) if requests is None else None,
+        drain_ns=3_000_000_000,
+    )
+    before = cpu_s(service.pids)
+    run = engine.Run(plan)
+    run.start()
+    assert run.wait(30.0)
+    return Seen(run.result(), cpu_s(service.pids) - before)
+
+
+def _stream(name: str, role: Any, service: Service, path: str, workload: Closed | Open) -> Stream:
+    place = urlsplit(service.work_url)
+    assert place.hostname is not None
+    assert place.port is not None
+    step = Step(name, "GET", path, expect=(200,))
+    return Stream(
+        name,
+        role,
+        Target(place.hostname, place.port, place.netloc),
+        (Scenario(name, 1.0, (step,)),),
+        workload,
+        Connection(),
+        10_000_000_000,
+    )
+
+
+def cpu_s(pids: Sequence[int]) -> float:
+    """Processor time of processes so far."""
+    tasks = [task for pid in pids for task in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def resident_bytes(service: Service) -> int:
+    """Memory of the processes that serve."""
+    return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 for pid in service.pids)
+
+
+def told(service: Service, server: int, pattern: str) -> float:
+    """A number of a server's own metrics, whatever vocabulary it uses."""
+    port = service.hellos[server]["metrics_port"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        page = answer.read().decode()
+    found = re.search(pattern + r"\S* (\S+)$", page, re.MULTILINE)
+    assert found is not None, page
+    return float(found[1])
+
+
+def counted(service: Service, server: int, path: str) -> float:
+    """Requests for a path that a server answered."""
+    return told(service, server, rf'_count\{{\w+="{path}"')
+
+
+def handled_s(service: Service, server: int, path: str) -> float:
+    """Time that its handlers of a path took, together."""
+    return told(service, server, rf'_sum\{{\w+="{path}"')
