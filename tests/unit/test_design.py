@@ -495,6 +495,15 @@ def test_set_of_an_unknown_name_says_which_there_are(tmp_path: Path) -> None:
     assert caught.value.hint == "known: think, users, workers"
 
 
+def test_set_of_a_param_that_levels_bind_names_their_factor(tmp_path: Path) -> None:
+    named = LADDER.replace("users: [1, 5]", "size: {small: {users: 1}, big: {users: 5}}")
+
+    with pytest.raises(UsageError, match="--set users would change no case: the levels of size") as caught:
+        planned(tmp_path, named, overrides={"users": 7})
+
+    assert caught.value.hint == "choose a level: --set size=small"
+
+
 @pytest.mark.parametrize(
     ("text", "pair"),
     [

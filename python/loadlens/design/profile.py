@@ -179,7 +179,8 @@ def with_overrides(definition: Definition, overrides: Mapping[str, Scalar]) -> D
     """The definition with params set; a factor of that name is pinned to the one level.
 
     Raises:
-        UsageError: No param or factor has that name, or a named factor has no such level.
+        UsageError: No param or factor has that name, a named factor has no such level, or the levels of
+            another factor give the param its value in every case.
     """
     for name, value in overrides.items():
         definition = _overridden(definition, name, value)
@@ -197,6 +198,13 @@ def _overridden(definition: Definition, name: str, value: Scalar) -> Definition:
         raise UsageError(
             f"--set {name}: the study has no such param", hint=f"known: {', '.join(sorted(known))}"
         )
+    binders = [_binder(each, name) for each in definition.experiments.values()]
+    if not is_factor and binders and all(binders):
+        factor, levels = next(binder for binder in binders if binder)
+        raise UsageError(
+            f"--set {name} would change no case: the levels of {factor} give {name} its value",
+            hint=f"choose a level: --set {factor}={levels[0].name}",
+        )
     params = {**definition.params, name: value} if name in definition.params else definition.params
     return replace(definition, params=params, experiments=experiments)
 
@@ -204,6 +212,14 @@ def _overridden(definition: Definition, name: str, value: Scalar) -> Definition:
 def _all_factors(experiment: ExperimentPart) -> Levels:
     held_out = experiment.hold_out.factors if experiment.hold_out is not None else {}
     return {**held_out, **(experiment.factors or {})}
+
+
+def _binder(experiment: ExperimentPart, name: str) -> tuple[str, tuple[LevelPart, ...]] | None:
+    """The factor whose levels all give a param its value, so that its own is never used."""
+    for factor, levels in (experiment.factors or {}).items():
+        if levels and all(name in level.binds for level in levels):
+            return factor, levels
+    return None
 
 
 def _pinned(experiment: ExperimentPart, name: str, value: Scalar) -> ExperimentPart:
