@@ -26,7 +26,7 @@ from pathlib import Path
 from catalogue import asking, page, rows
 from catalogue.families import FAMILIES
 from catalogue.rows import Task
-from catalogue.running import CannotRun, lacks, running
+from catalogue.running import CannotRun, lacks, others_busy, running
 from loadlens import units
 
 QUICK = ("healthy-threads", "loop-blocked", "cpu-threads", "db-lock", "worker-pool", "slow-path")
@@ -127,9 +127,10 @@ def key_of(row: dict[str, object]) -> tuple[object, ...]:
 def diagnose(task: Task, subject: str, file: Path, place: str) -> None:
     """One service: started, diagnosed, ended, kept."""
     known = task.known
+    busy = others_busy()
     with running(known.setup, task.tier) as service:
         answer = asking.ask(service, task.tier, known.setup.around, budget_s=task.budget_s, seed=task.seed)
-    row = rows.row(task, answer, subject)
+    row = rows.row(task, answer, subject, busy)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as data:
         data.write(json.dumps(row, sort_keys=True) + "\n")

@@ -44,8 +44,8 @@ def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: 
     try:
         said = json.loads(done.stdout)
     except json.JSONDecodeError:
-        last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        return Answer({}, f"exit {done.returncode}: {last[:200]}", seconds)
+        why = " ".join(done.stderr.split()) or "nothing was said"
+        return Answer({}, f"exit {done.returncode}: {why[:200]}", seconds)
     failure = None if done.returncode == 0 else f"exit {done.returncode}"
     return Answer(said, failure, seconds)
 

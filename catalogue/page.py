@@ -12,6 +12,7 @@ from catalogue.rows import ROOT, file_of, read
 from catalogue.scoring import NumberScore, RuleScore, Scores, Share, case_of, score
 
 PAGE: Final = ROOT / "docs" / "explain" / "catalogue.md"
+QUIET_BELOW: Final = 0.05  # of the processors
 BEGIN, END = "<!-- begin: made by `python -m catalogue page` -->", "<!-- end -->"
 
 
@@ -42,9 +43,11 @@ def _head(rows: Sequence[Mapping[str, Any]], found: Scores) -> list[str]:
     subjects = ", ".join(sorted({row["subject"] for row in rows}))
     tiers = ", ".join(sorted({row["tier"] for row in rows}))
     budgets = ", ".join(f"{value:g} s" for value in sorted({row["budget_s"] for row in rows}))
+    busy = statistics.median(row["others_busy"] for row in rows)
     return [
         f"{found.cases} services of {len(families)} of {len(FAMILIES)} families, diagnosed at {subjects} "
-        f"(tier {tiers}, budget {budgets}).",
+        f"(tier {tiers}, budget {budgets}). Before it began, others used {busy:.0%} of the processors "
+        f"(median){_warning(busy)}.",
         "",
         "| | | 95 % interval |",
         "| --- | --- | --- |",
@@ -65,6 +68,12 @@ def _head(rows: Sequence[Mapping[str, Any]], found: Scores) -> list[str]:
         ),
         "",
     ]
+
+
+def _warning(busy: float) -> str:
+    if busy < QUIET_BELOW:
+        return ""
+    return ": what computes, computed more slowly than is true of it, and its numbers are no measure"
 
 
 def _line(what: str, share: Share) -> str:

@@ -57,8 +57,8 @@ def tasks(
                 yield Task(name, seed, "twin", tier, budget_s)
 
 
-def row(task: Task, answer: Answer, subject: str) -> dict[str, Any]:
-    """What is kept of a diagnosis."""
+def row(task: Task, answer: Answer, subject: str, others_busy: float) -> dict[str, Any]:
+    """What is kept of a diagnosis; others used that share of the processors before it began."""
     said = answer.said
     kept = {
         "limit": said.get("limit"),
@@ -74,6 +74,7 @@ def row(task: Task, answer: Answer, subject: str) -> dict[str, Any]:
         "tier": task.tier,
         "budget_s": task.budget_s,
         "subject": subject,
+        "others_busy": round(others_busy, 3),
         "seconds": round(answer.seconds, 1),
         "failure": answer.failure,
         "said": kept if said else {},

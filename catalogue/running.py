@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,10 @@ STARTS_WITHIN_S = 20.0
 ENDS_WITHIN_S = 5.0
 
 
-REQUESTS_METRIC = {"plain": "http_requests_total", "micrometer": "http_server_requests_seconds_count"}
+REQUESTS_METRIC = {
+    "plain": "http_request_duration_seconds_count",
+    "micrometer": "http_server_requests_seconds_count",
+}
 
 
 class CannotRun(Exception):
@@ -99,6 +103,20 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
             neighbours=neighbours,
             folder=folder,
         )
+
+
+def others_busy(seconds: float = 1.0) -> float:
+    """Share of the processors' time that is used while we only wait."""
+    before = _ticks()
+    time.sleep(seconds)
+    idle, total = (now - then for now, then in zip(_ticks(), before, strict=True))
+    return 1 - idle / total if total else 0.0
+
+
+def _ticks() -> tuple[int, int]:
+    """Idle ticks, waiting for disks included, and all; of all processors since the start."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
 
 
 def lacks(wants: Sequence[str]) -> str | None:

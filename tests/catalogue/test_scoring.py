@@ -164,7 +164,7 @@ def test_a_row_comes_back_as_it_was_said(tmp_path: Path) -> None:
     }
     task = Task("db-lock", 1, "flawed", "C", 30.0)
 
-    row = rows.row(task, Answer(said, None, 1.25), "c0ffee")
+    row = rows.row(task, Answer(said, None, 1.25), "c0ffee", 0.0)
 
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps({**row, "said": {}}) + "\n" + json.dumps(row) + "\n" + '{"family": "db-l')
@@ -178,10 +178,11 @@ def test_a_row_comes_back_as_it_was_said(tmp_path: Path) -> None:
 
 def test_the_table_says_how_many_and_which_rules_exist() -> None:
     task = Task("slow-path", 1, "flawed", "C", 30.0)
-    row = rows.row(task, Answer({"limit": None, "findings": []}, None, 1.0), "c0ffee")
+    row = rows.row(task, Answer({"limit": None, "findings": []}, None, 1.0), "c0ffee", 0.5)
 
     text = page.table([row])
 
     assert f"1 services of 1 of {len(FAMILIES)} families, diagnosed at c0ffee" in text
     assert "| mixture.slow-path | no | 0 | 0 |  | 0 | 1 | 0.00 (0.00 to 0.79) |" in text
+    assert "others used 50% of the processors (median): what computes" in text
     assert page.table([]) == "Nothing has been run yet.\n"
