@@ -259,11 +259,18 @@ def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:
     return "holds" if "holds" in verdicts else "unknown"
 
 
-def _steady(case: CaseMeasures) -> Literal["flat", "warmup", "slowdown", "no_steady", "unknown"]:
+def _steady(
+    case: CaseMeasures,
+) -> Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]:
     kinds = [t.steady.kind for t in case.usable if not isinstance(t.steady, Insufficient)]
     if not kinds:
         return "unknown"
-    worst_first: tuple[Literal["no_steady", "slowdown", "warmup"], ...] = ("no_steady", "slowdown", "warmup")
+    worst_first: tuple[Literal["no_steady", "slowdown", "warmup", "cyclic"], ...] = (
+        "no_steady",
+        "slowdown",
+        "warmup",
+        "cyclic",
+    )
     for kind in worst_first:
         if kinds.count(kind) * 2 > len(kinds):
             return kind

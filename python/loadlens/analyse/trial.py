@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from loadlens.analyse import failures, resources, served, sockets, told
+from loadlens.analyse import failures, resources, served, sockets, standstill, told
 from loadlens.analyse.source import (
     HistogramRow,
     Json,
@@ -30,6 +30,7 @@ from loadlens.model.trial import TrialStatus
 from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts, counts_from_histograms
 from loadlens.stats.interval import Floats, Insufficient, Interval
+from loadlens.stats.pauses import Pauses
 from loadlens.stats.steady import Steadiness, steadiness
 
 SUCCESS = "ok"
@@ -177,6 +178,7 @@ class TrialMeasures:
     served: served.Served
     failures: tuple[failures.Failure, ...]
     steady: Steadiness | Insufficient
+    pauses: Pauses | Insufficient  # of the load
     damage: str = ""  # why its files could not be read
     told: told.Told = field(default_factory=told.Told)
     kernel: KernelWatch | None = None
@@ -235,7 +237,7 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
 def _nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
     unread = resources.Resources((), None, None, None, None)
     why = Insufficient(damage or "it never ran")
-    return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, damage)
+    return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, why, damage)
 
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:
@@ -253,6 +255,9 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     readings = source.readings()
     begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
     load = next((stream for stream in streams if not stream.plan.is_probe), None)
+    paused: Pauses | Insufficient = Insufficient("no load")
+    if load is not None:
+        paused = standstill.read(counters, load.plan.name, load.all_steps().response, grid.seconds)
     return TrialMeasures(
         source=source,
         grid=grid,
@@ -260,7 +265,8 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         resources=resources.read(readings, begin, end),
         served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
-        steady=Insufficient("no load") if load is None else _steadiness(load, grid),
+        steady=Insufficient("no load") if load is None else _steadiness(load, grid, paused),
+        pauses=paused,
         told=told.read(readings, begin, end),
         kernel=sockets.read(readings),
     )
@@ -482,17 +488,22 @@ def _counts(
     return counts_from_histograms(grid.size, of(klass), of(censored) if censored else [])
 
 
-def _steadiness(load: StreamMeasures, grid: Grid) -> Steadiness | Insufficient:
-    """Whether the mean response time settles, on points of at least a few requests each."""
+def _steadiness(load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient) -> Steadiness | Insufficient:
+    """Whether the mean response time settles, on points of at least a few requests each.
+
+    Intervals with pauses that keep a period are left out: each would be two shifts of the level.
+    """
     if not load.plan.is_level:
         return Insufficient("the load changes by plan: there is no level to settle at")
     steps = load.all_steps()
-    total = float(steps.ok.sum())
+    is_periodic = isinstance(paused, Pauses) and paused.beat is not None
+    seen = standstill.without(paused, grid.edges_s) if is_periodic else np.ones(grid.size)
+    total = float((steps.ok * seen).sum())
     points = min(grid.size, int(total / PER_POINT))
     if points < SHORTEST_SERIES:
         return Insufficient(f"{total:.0f} requests: too few to tell a drift from noise")
     place = np.floor(np.arange(grid.size) * points / grid.size).astype(np.int64)
-    counts = np.bincount(place, weights=steps.ok, minlength=points)
-    sums = np.bincount(place, weights=steps.response_sum, minlength=points)
+    counts = np.bincount(place, weights=steps.ok * seen, minlength=points)
+    sums = np.bincount(place, weights=steps.response_sum * seen, minlength=points)
     series = np.divide(sums, counts, out=np.full(points, np.nan), where=counts > 0)
-    return steadiness(series)
+    return steadiness(series, is_periodic=is_periodic)

@@ -133,7 +133,7 @@ class Step:
     other_cores: float | None  # used by programs that belong neither to the services nor to Loadlens
     generator: GeneratorWatch
     little: Literal["holds", "broken", "unknown"]
-    steady: Literal["flat", "warmup", "slowdown", "no_steady", "unknown"]
+    steady: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]
     log_signs: tuple[LogSign, ...] = ()
     statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
     timed_out: int = 0  # by the client

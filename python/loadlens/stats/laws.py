@@ -1,10 +1,10 @@
-"""Laws that hold whatever the service does: Little's law, and what waiting in the generator hides.
+"""Laws that hold whatever the service does: Little's law and the bounds that follow from it.
 
 With means, N = X (R + Z) is an identity, not a model: figures that break it were lost, counted twice, or
 timed from the wrong moment.
 
 Sources: J. D. C. Little, Operations Research 9 (3), 1961; P. J. Denning and J. P. Buzen, ACM Computing
-Surveys 10 (3), 1978; G. Tene, "How NOT to measure latency" (coordinated omission).
+Surveys 10 (3), 1978.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.stats.counts import IntervalCounts
-from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
-from loadlens.stats.within import share
+from loadlens.stats.interval import Floats, same_shape
 
 TOLERANCE = 0.02  # exact integrals agree to 1 %; twice that leaves room for the clock's grain
-LATE_FLOOR_S = 0.001
-LATE_SHARE_OF_MEDIAN = 0.05
+OUTSIDE_MATTERS = 0.10  # of the response time
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +106,97 @@ def users_before_queueing(capacity_per_s: float, alone_s: float, think_s: float)
 
 
 @dataclass(frozen=True, slots=True)
-class Omission:
-    """How much waiting the service time leaves out of the response time."""
+class Reading:
+    """What a violation means."""
 
-    mean_ratio: float  # mean response / mean service: 1 is none
-    late: Interval | Insufficient  # share of requests sent later than they matter
+    kind: Literal["idle", "inflated", "outside", "median", "server"]
+    text: str
 
 
-def omission(
-    response_mean: float, service_mean: float, service_median: float, lag: IntervalCounts
-) -> Omission:
-    """Return how far the service time understates what a user waits.
+@dataclass(frozen=True, slots=True)
+class ThreeWays:
+    """Little's law asked three times: of the client's integral, of its users, and of the server's clock."""
+
+    client: float | None  # X R / mean in flight
+    closed: float | None  # X (R + Z) / N
+    server: float | None  # X R_server / the server's own gauge
+    outside_s: float | None  # mean seconds that a request spends outside the server's clock
+    in_server: float | None  # mean requests in the server, by its clock: X R_server
+    readings: tuple[Reading, ...]  # what is off; empty: all agree
+
+
+def three_ways(
+    throughput: float,
+    response_s: float,
+    *,
+    in_flight: float | None = None,
+    users: float | None = None,
+    think_s: float = 0.0,
+    median_s: float | None = None,
+    server_s: float | None = None,
+    server_in_flight: float | None = None,
+    edge_bound: float = 0.0,
+) -> ThreeWays:
+    """Return how throughput, response time and concurrency agree wherever two of them are known.
 
     Args:
-        response_mean: Mean seconds from due to done.
-        service_mean: Mean seconds from sent to done.
-        service_median: Median seconds from sent to done.
-        lag: Seconds from due to sent, by interval.
+        throughput: Completions per second, failures included, counted when they completed.
+        response_s: Their mean seconds from due to done.
+        in_flight: The client's time integral of requests between due and done, over the window.
+        users: Of a closed loop.
+        think_s: Their mean think time.
+        median_s: Median response time, to see whether it was printed as the mean.
+        server_s: Mean time as the server measures it.
+        server_in_flight: The server's own gauge of requests in it, its mean.
+        edge_bound: How far requests cut off by the window's edges may move a ratio: 2 longest / window.
 
     Returns:
-        The ratio of means, and the share of requests whose lag exceeds 1 ms and 5 % of the median service
-        time. Nothing is filled in: back-filled samples are wrong in both directions.
+        The ratios, 1 where all is well, and what each violation means: users idle, times inflated, time spent
+        outside the server's handler.
     """
-    threshold = max(LATE_FLOOR_S, LATE_SHARE_OF_MEDIAN * service_median)
-    late = share(lag.above_per_interval(threshold), lag.known_per_interval(threshold))
-    return Omission(response_mean / service_mean if service_mean > 0 else float("nan"), late)
+    tolerance = max(TOLERANCE, edge_bound)
+    client = throughput * response_s / in_flight if in_flight else None
+    closed = closed_loop_ratio(throughput, response_s, think_s, users) if users else None
+    in_server = None if server_s is None else throughput * server_s
+    server = in_server / server_in_flight if in_server is not None and server_in_flight else None
+    outside = None if server_s is None else response_s - server_s
+    loop = _of_loop(client if closed is None else closed, tolerance)
+    if loop is not None and users and median_s is not None:
+        by_median = closed_loop_ratio(throughput, median_s, think_s, users)
+        if abs(by_median - 1) <= tolerance:
+            loop = Reading("median", "only the median fits: what was printed as the mean is something else")
+    found = [] if loop is None else [loop]
+    if outside is not None and outside > OUTSIDE_MATTERS * response_s:
+        share_outside = outside / response_s
+        found.append(
+            Reading(
+                "outside",
+                f"{share_outside:.0%} of the response time is spent outside the handler: in the accept "
+                "queue, a proxy, the event loop's queue or TLS",
+            )
+        )
+    if server is not None and abs(server - 1) > tolerance:
+        found.append(
+            Reading(
+                "server",
+                f"the server's mean time and its gauge differ by {server - 1:+.0%}: "
+                "they are of different parts",
+            )
+        )
+    return ThreeWays(client, closed, server, outside, in_server, tuple(found))
+
+
+def _of_loop(ratio: float | None, tolerance: float) -> Reading | None:
+    if ratio is None or abs(ratio - 1) <= tolerance:
+        return None
+    if ratio < 1:
+        return Reading(
+            "idle",
+            f"{1 - ratio:.0%} of the users' time is missing: think time that was not told, a generator that "
+            "stood still, connecting, or failed requests left out of the mean",
+        )
+    return Reading(
+        "inflated",
+        f"the mean is {ratio:.2f} times what fits: filled-in samples, waiting in the client counted as the "
+        "service's, or fewer connections than were told",
+    )

@@ -107,6 +107,43 @@ def effective_parallelism(capacity_per_s: float, alone_s: float) -> float:
     return capacity_per_s * alone_s
 
 
+def parallelism(capacity: Interval, alone: Interval) -> Interval:
+    """Return W = X R1 with its interval: the size of a pool that is full, the number of loops or locks.
+
+    Args:
+        capacity: Highest throughput, per second.
+        alone: Response time of a request that met nobody, seconds.
+
+    Returns:
+        The product, relative errors of both added in squares.
+
+    Source: Little 1961.
+    """
+    point = effective_parallelism(capacity.point, alone.point)
+
+    def side(rate_end: float | None, time_end: float | None) -> float | None:
+        if rate_end is None or time_end is None:
+            return None
+        return float(np.hypot(rate_end / capacity.point - 1, time_end / alone.point - 1))
+
+    down, up = side(capacity.low, alone.low), side(capacity.high, alone.high)
+    return Interval(
+        point,
+        None if down is None else max(0.0, point * (1 - down)),
+        None if up is None else point * (1 + up),
+        min(capacity.independent, alone.independent),
+        "Little's law, errors of capacity and response time added in squares",
+    )
+
+
+def wait_behind_users(users: float, work_s: float) -> float:
+    """Return the mean wait of a probe at one queue that a closed loop keeps full: (N - 1/2) D seconds.
+
+    All users are in the queue; the one who is served has half of the work left on average (constant work).
+    """
+    return (users - 0.5) * work_s
+
+
 def wait_behind_work(rate_per_s: float, work_s: Floats) -> float:
     """Return the mean wait of an arrival at one non-preemptive server.
 

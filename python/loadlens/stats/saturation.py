@@ -177,20 +177,59 @@ def _last_gain(steps: Sequence[Step], means: Floats) -> float:
     return float((means[-1] / means[reference]) ** (1 / doublings) - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """How much less the end of a curve gives than its plateau."""
+
+    drop: Interval  # 0.1 is 10 % less
+    p_value: float  # of a drop as large, if the true one were at the margin of 5 %
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it exceeds the margin beyond doubt."""
+        return self.p_value < RETROGRADE_LEVEL
+
+
+def fall(plateau: Sequence[Floats], end: Floats, *, confidence: float = 0.95) -> Fall | Insufficient:
+    """Return how far throughput fell behind the plateau, tested against all of the plateau.
+
+    Against the best step alone one flat curve in eight would seem to fall: the best is best by luck, too.
+
+    Args:
+        plateau: Completions per second of the trials of each step on the plateau, arrays of shape (trials,).
+        end: The same of the last step.
+        confidence: Of the interval.
+
+    Returns:
+        The drop on a log scale with the variance within steps pooled, and the one-sided p-value beyond 5 %.
+    """
+    freedom = sum(part.size - 1 for part in plateau) + end.size - 1
+    if not plateau or freedom < 2:
+        return Insufficient("needs several trials of the plateau and of the last step")
+    logs, last = np.log(np.concatenate(list(plateau))), np.log(end)
+    squares = sum(float(((np.log(part) - np.log(part).mean()) ** 2).sum()) for part in plateau)
+    squares += float(((last - last.mean()) ** 2).sum())
+    error = math.sqrt(squares / freedom * (1 / logs.size + 1 / last.size))
+    down = float(logs.mean() - last.mean())
+    half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
+    drop = Interval(
+        -math.expm1(-down),
+        -math.expm1(half - down),
+        -math.expm1(-half - down),
+        float(logs.size + last.size),
+        "t on log throughput, pooled within steps",
+        confidence,
+    )
+    excess = down + math.log(1 - RETROGRADE_MARGIN)
+    if error == 0:
+        return Fall(drop, 0.0 if excess > 0 else 1.0)
+    return Fall(drop, float(distributions.t.sf(excess / error, freedom)))
+
+
 def _fell(steps: Sequence[Step], on_plateau: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
     last = len(steps) - 1
     before = [steps[int(i)].throughput for i in on_plateau if i != last]
-    if not before or last in on_plateau:
+    if last in on_plateau:
         return False
-    plateau, end = np.log(np.concatenate(before)), np.log(steps[last].throughput)
-    freedom = sum(part.size - 1 for part in before) + end.size - 1
-    if freedom < 2:
-        return False
-    squares = sum(float(((np.log(part) - np.log(part).mean()) ** 2).sum()) for part in before)
-    squares += float(((end - end.mean()) ** 2).sum())
-    error = math.sqrt(squares / freedom * (1 / plateau.size + 1 / end.size))
-    margin = -math.log(1 - RETROGRADE_MARGIN)
-    excess = float(plateau.mean() - end.mean()) - margin
-    if error == 0:
-        return excess > 0
-    return float(distributions.t.sf(excess / error, freedom)) < RETROGRADE_LEVEL
+    found = fall(before, steps[last].throughput)
+    return isinstance(found, Fall) and found.is_real

@@ -11,6 +11,7 @@ E. Barrett et al., OOPSLA 2017 (classes of warm-up).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +19,7 @@ import numpy as np
 from scipy import optimize
 from scipy import stats as distributions
 
-from loadlens.stats.interval import Floats, Insufficient
+from loadlens.stats.interval import Bools, Floats, Insufficient, same_shape
 
 MOST_POINTS = 600  # the segmentation is quadratic; longer series are averaged down first
 FEWEST_POINTS = 10
@@ -26,6 +27,7 @@ SHORTEST_SEGMENT = 5
 SAME_LEVEL = 0.05  # segments within 5 % of the last one are the same level
 TREND_LEVEL = 0.01
 SMALLEST_TREND = 0.10  # change over the run below which a trend does not matter
+SMALLEST_P = 1e-300  # below, the quantile of the normal distribution is infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Trend:
 class Steadiness:
     """What a series settles to."""
 
-    kind: Literal["flat", "warmup", "slowdown", "no_steady"]
+    kind: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic"]
     cut: int  # points to leave out, in points of the series as given
     fraction: float  # of the series that is steady
     trend: Trend
@@ -56,18 +58,29 @@ class Steadiness:
         return self.kind != "no_steady"
 
 
-def steadiness(series: Floats) -> Steadiness | Insufficient:
+def steadiness(
+    series: Floats, *, left_out: Bools | None = None, is_periodic: bool = False
+) -> Steadiness | Insufficient:
     """Return where the steady part of a series of positive figures begins.
 
     Args:
         series: One figure an interval, such as the median response time, above zero, shape (intervals,);
             NaN where nothing was seen. At least 10 that are not NaN.
+        left_out: Intervals that overlap a pause, same shape: each pause would be two shifts of the level.
+        is_periodic: Whether pauses or figures keep a period (`pauses.beat_of`).
 
     Returns:
         The larger cut of segmentation and MSER. `no_steady` when the cut passes the middle of the series or
-        a trend above 10 % remains after it; `slowdown` when the level after the cut is higher than before.
+        a trend above 10 % remains after it; `slowdown` when the level after the cut is higher than before;
+        `cyclic` instead of `flat` where there is a period: one number stands for whole periods only.
+
+    Raises:
+        ShapeError: `left_out` is of another length.
     """
-    figures = np.asarray(series, dtype=np.float64)
+    figures = np.array(series, dtype=np.float64)
+    if left_out is not None:
+        same_shape(figures, left_out)
+        figures[left_out] = np.nan
     seen = np.flatnonzero(np.isfinite(figures) & (figures > 0))
     if seen.size < FEWEST_POINTS:
         return Insufficient(f"{seen.size} intervals with figures, needs {FEWEST_POINTS}")
@@ -78,12 +91,17 @@ def steadiness(series: Floats) -> Steadiness | Insufficient:
     in_series = int(seen[min(cut * width, seen.size - 1)]) if cut else 0
     fraction = 1 - in_series / figures.size
     if cut > logs.size / 2 or trend.matters:
-        kind: Literal["flat", "warmup", "slowdown", "no_steady"] = "no_steady"
+        kind: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic"] = "no_steady"
     elif cut == 0:
-        kind = "flat"
+        kind = "cyclic" if is_periodic else "flat"
     else:
         kind = "slowdown" if rest.mean() > logs[:cut].mean() + SAME_LEVEL else "warmup"
     return Steadiness(kind, in_series, fraction, trend)
+
+
+def common_cut(found: Sequence[Steadiness | Insufficient]) -> int:
+    """Return the cut for all trials of two arms: the longest, so that what is compared is treated alike."""
+    return max((one.cut for one in found if isinstance(one, Steadiness) and one.is_steady), default=0)
 
 
 def mser_cut(series: Floats) -> int:
@@ -176,11 +194,22 @@ def trend_of(series: Floats) -> Trend:
         return Trend(0.0, 1.0)
     time = np.arange(size, dtype=np.float64)
     slope = float(distributions.theilslopes(series, time).slope)
-    correlation = _lag_one(_monotone_residuals(series))
-    sign_sum = sum(float(np.sign(series[i + 1 :] - series[i]).sum()) for i in range(size - 1))
-    variance = size * (size - 1) * (2 * size + 5) / 18 * (1 + correlation) / (1 - correlation)
-    z = (sign_sum - math.copysign(min(1.0, abs(sign_sum)), sign_sum)) / math.sqrt(variance)
-    return Trend(slope * (size - 1), float(2 * distributions.norm.sf(abs(z))))
+    correlation = autocorrelation(_monotone_residuals(series))
+    plain = float(distributions.kendalltau(time, series).pvalue)
+    if math.isnan(plain):  # all values are equal
+        return Trend(0.0, 1.0)
+    z = float(distributions.norm.isf(max(plain, SMALLEST_P) / 2))
+    z /= math.sqrt((1 + correlation) / (1 - correlation))
+    return Trend(slope * (size - 1), float(2 * distributions.norm.sf(z)))
+
+
+def autocorrelation(residuals: Floats) -> float:
+    """Return the autocorrelation of a series at lag 1, kept within 0 and 0.95; 0 for a constant one."""
+    centred = residuals - residuals.mean()
+    power = float(centred @ centred)
+    if power == 0:
+        return 0.0
+    return min(0.95, max(0.0, float(centred[1:] @ centred[:-1]) / power))
 
 
 def coarse_means(series: Floats, most: int = MOST_POINTS) -> Floats:
@@ -200,7 +229,7 @@ def _long_run_noise(series: Floats) -> float:
     if scale == 0:
         scale = float(differences.std()) / math.sqrt(2) or 1e-12
     # Correlated noise wanders; without this, wandering is taken for shifts.
-    correlation = _lag_one(series - _running_median(series))
+    correlation = autocorrelation(series - _running_median(series))
     return scale**2 * (1 + correlation) / (1 - correlation)
 
 
@@ -216,12 +245,3 @@ def _monotone_residuals(series: Floats) -> Floats:
     fits = [optimize.isotonic_regression(series, increasing=up).x for up in (True, False)]
     residuals = [np.asarray(series - fit, dtype=np.float64) for fit in fits]
     return min(residuals, key=lambda r: float(r @ r))
-
-
-def _lag_one(residuals: Floats) -> float:
-    """Autocorrelation at lag 1, kept within 0 and 0.95."""
-    centred = residuals - residuals.mean()
-    power = float(centred @ centred)
-    if power == 0:
-        return 0.0
-    return min(0.95, max(0.0, float(centred[1:] @ centred[:-1]) / power))

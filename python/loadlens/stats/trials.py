@@ -30,6 +30,7 @@ FEWEST_TRIALS = 3  # two trials give a half-width of 9 standard deviations
 FEWEST_FOR_RANKS = 6  # below, no 95 % signed-rank interval exists
 RANKS_FROM = 8  # from here on the rank interval replaces t when a trial stands apart
 OUTLIER_MADS = 4.0
+FEWEST_FOR_ORDER = 4  # of three orders in six one is all up or all down
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Variation:
 
     between: float  # standard deviation between trials, log scale, the part that longer trials cannot reduce
     within: float  # standard error within a trial, log scale, root mean square
+    between_low: float  # 95 % interval of `between`: with five trials it spans a factor of ten
+    between_high: float
     share_between: float  # 0-1
     remedy: str  # "more trials" or "longer trials"
 
@@ -202,7 +205,9 @@ def variation(values: Floats, relative_errors: Floats) -> Variation | Insufficie
         relative_errors: Standard error within each trial divided by its figure, shape (trials,).
 
     Returns:
-        Variance between trials is what the trials' spread exceeds their own errors by, at least 0.
+        Variance between trials is what the trials' spread exceeds their own errors by, at least 0. Its
+        interval is that of the spread's variance (chi-square), less the same errors: show it, act on no point
+        alone.
     """
     logs = _logs(values)
     if isinstance(logs, Insufficient):
@@ -211,13 +216,35 @@ def variation(values: Floats, relative_errors: Floats) -> Variation | Insufficie
     within = float(np.mean(np.square(relative_errors)))
     between = max(0.0, spread - within)
     total = between + within
+    squares, freedom = spread * (logs.size - 1), logs.size - 1
+    ends = [squares / float(distributions.chi2.ppf(q, freedom)) - within for q in (0.975, 0.025)]
     proportion = between / total if total > 0 else 0.0
     return Variation(
         between=between**0.5,
         within=within**0.5,
+        between_low=max(0.0, ends[0]) ** 0.5,
+        between_high=max(0.0, ends[1]) ** 0.5,
         share_between=proportion,
         remedy="more trials" if proportion > 0.5 else "longer trials",
     )
+
+
+def order_trend(values: Floats) -> float:
+    """Return the p-value of a trend of trials over the order in which they ran: a machine that drifts.
+
+    Args:
+        values: One figure a trial, in the order of the runs, shape (trials,).
+
+    Returns:
+        Of Kendall's rank correlation, exact without ties; 1 with fewer than 4 trials, which cannot show one
+        at 5 %.
+
+    Source: M. G. Kendall 1938.
+    """
+    if values.size < FEWEST_FOR_ORDER:
+        return 1.0
+    found = float(distributions.kendalltau(np.arange(values.size), values).pvalue)
+    return 1.0 if np.isnan(found) else found
 
 
 def _signed_rank_skip(n: int, tail: float) -> int:

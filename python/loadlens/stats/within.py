@@ -26,11 +26,13 @@ MEAN_METHOD = "ratio of interval sums, HAC, within one trial"
 POISSON_METHOD = "Poisson counts, within one trial"
 ONE_BURST_METHOD = "all in one interval of time, within one trial: no interval"
 SHARE_METHOD = "interval-clustered HAC, within one trial"
+RANK_METHOD = "binomial ranks of independent values"
 FIRM_ABOVE = (
     20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
 )
 FEWEST_INTERVALS = 8  # fewer show no correlation: they count as independent
 FEWEST_FOR_T = 4  # fewer give no variance worth the name
+INDEPENDENT = 1.25  # requests that carry as much as one independent: up to this they count as independent
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,57 @@ def is_firm(interval: Interval, p: float) -> bool:
     return interval.independent * (1 - p) >= FIRM_ABOVE
 
 
+def correlation_time(found: Interval, requests: int) -> float:
+    """Return how many requests carry as much as one independent request, at least 1.
+
+    Args:
+        found: Of a quantile, a share or a mean.
+        requests: That it was taken from.
+    """
+    return max(1.0, requests / found.independent) if found.independent > 0 else math.inf
+
+
+def counts_as_independent(found: Interval, requests: int) -> bool:
+    """Whether requests are so little correlated that intervals for independent ones may be used."""
+    return correlation_time(found, requests) <= INDEPENDENT
+
+
+def quantile_of_independent(
+    counts: IntervalCounts, p: float, *, confidence: float = 0.95
+) -> Interval | Insufficient:
+    """Return the p-quantile with the exact interval for independent requests; only where that was shown.
+
+    Args:
+        counts: All finished; unfinished ones have no rank.
+        p: Level, between 0 and 1.
+        confidence: Of the interval, at least.
+
+    Returns:
+        The buckets of the order statistics at the binomial ranks, whole buckets included.
+
+    Source: J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
+    """
+    if counts.censored:
+        return Insufficient(f"{counts.censored} requests had not finished: they have no rank")
+    n = counts.observed
+    if n == 0:
+        return Insufficient("nothing finished")
+    lower, upper, share_at_most = counts.distribution()
+    ranks = np.rint(share_at_most * n)
+    tail = (1 - confidence) / 2
+    low_rank = int(distributions.binom.ppf(tail, n, p))
+    high_rank = int(distributions.binom.ppf(1 - tail, n, p)) + 1
+    place = int(np.searchsorted(ranks, max(1, math.ceil(p * n - 1e-9))))
+    return Interval(
+        point=float(lower[place] + upper[place]) / 2,
+        low=float(lower[np.searchsorted(ranks, low_rank)]) if low_rank >= 1 else None,
+        high=float(upper[np.searchsorted(ranks, high_rank)]) if high_rank <= n else None,
+        independent=float(n),
+        method=RANK_METHOD,
+        confidence=confidence,
+    )
+
+
 def _exceedance_spread(counts: IntervalCounts, value: float, p: float) -> Spread:
     total = float(counts.observed + counts.censored)
     binomial = math.sqrt(p * (1 - p) / total)
@@ -147,7 +200,7 @@ def quantile_by_ranks(values: Floats, p: float, *, confidence: float = 0.95) -> 
         low=float(ordered[low_rank - 1]) if low_rank >= 1 else None,
         high=float(ordered[high_rank - 1]) if high_rank <= n else None,
         independent=float(n),
-        method="binomial ranks of independent values",
+        method=RANK_METHOD,
         confidence=confidence,
     )
 

@@ -56,3 +56,66 @@ def closed_loop(
         free[server] = done[i]
         ready[user] = done[i] + random.exponential(think_s)
     return due, done
+
+
+def several_servers(arrival: Floats, work: Floats, servers: int) -> Floats:
+    """Waiting times of FIFO G/G/c by the recursion of Kiefer and Wolfowitz (1955)."""
+    free = np.zeros(servers)
+    wait = np.empty(arrival.size)
+    for i, (come, busy) in enumerate(zip(arrival, work, strict=True)):
+        first = int(free.argmin())
+        wait[i] = max(0.0, free[first] - come)
+        free[first] = come + wait[i] + busy
+    return wait
+
+
+def limited_connections(due: Floats, work: Floats, connections: int) -> tuple[Floats, Floats]:
+    """(sent, done) of a client with so many connections before one FIFO server; due times stay."""
+    connection_free = np.zeros(connections)
+    sent, done = np.empty(due.size), np.empty(due.size)
+    server_free = 0.0
+    for i, (want, busy) in enumerate(zip(due, work, strict=True)):
+        place = int(connection_free.argmin())
+        sent[i] = max(want, connection_free[place])
+        server_free = max(sent[i], server_free) + busy
+        done[i] = connection_free[place] = server_free
+    return sent, done
+
+
+def fair_sharing(arrival: Floats, work: Floats) -> Floats:
+    """Response times of one processor that all present share equally (egalitarian processor sharing)."""
+    response = np.empty(arrival.size)
+    left: dict[int, float] = {}
+    now, following = 0.0, 0
+    while following < arrival.size or left:
+        comes = arrival[following] if following < arrival.size else np.inf
+        least = min(left.values(), default=np.inf)
+        ends = now + least * len(left) if left else np.inf
+        step = min(comes, ends) - now
+        for job in left:
+            left[job] -= step / len(left)
+        now = min(comes, ends)
+        if comes <= ends:
+            left[following] = work[following]
+            following += 1
+        else:
+            job = min(left, key=lambda one: left[one])
+            del left[job]
+            response[job] = now - arrival[job]
+    return response
+
+
+def with_pauses(
+    seed: int, rate: float, utilisation: float, seconds: float, every: float, length: float
+) -> tuple[Floats, Floats]:
+    """(due, done) of an M/M/1 queue that stands still for `length` every so many seconds; 0: never."""
+    random = np.random.default_rng(seed)
+    due = poisson(random, rate, int(rate * seconds * 1.2))
+    due = due[due < seconds]
+    stops = np.arange(every / 2, seconds, every) if every else np.zeros(0)
+    arrival = np.concatenate([due, stops])
+    work = np.concatenate([random.exponential(utilisation / rate, due.size), np.full(stops.size, length)])
+    order = np.argsort(arrival, kind="stable")
+    wait = np.empty(arrival.size)
+    wait[order] = single_server(arrival[order], work[order])
+    return due, due + (wait + work)[: due.size]

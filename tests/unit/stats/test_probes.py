@@ -12,10 +12,12 @@ from loadlens.stats.probes import (
     delayed_share,
     effective_parallelism,
     idle_time,
+    parallelism,
+    wait_behind_users,
     wait_behind_work,
     waiting,
 )
-from tests.unit.stats.queues import poisson, single_server
+from tests.unit.stats.queues import poisson, several_servers, single_server
 
 WORK = 0.02
 
@@ -91,3 +93,32 @@ def test_the_idle_time_is_what_a_probe_takes_that_met_nobody() -> None:
 
 def test_effective_parallelism_is_the_pool_size() -> None:
     assert effective_parallelism(97.1, 0.0412) == pytest.approx(4.0, abs=0.01)  # pool of 4, 40 ms each
+
+
+def test_the_size_of_a_pool_has_the_errors_of_both_its_figures() -> None:
+    found = parallelism(Interval(80.0, 78.4, 81.6, 3, "x"), Interval(0.1, 0.099, 0.101, 3, "x"))
+
+    assert found.point == pytest.approx(8.0)
+    assert found.high == pytest.approx(8 * (1 + (0.02**2 + 0.01**2) ** 0.5))
+    assert parallelism(Interval(80.0, None, None, 3, "x"), Interval(0.1, 0.1, 0.1, 3, "x")).low is None
+
+
+def test_a_pool_of_ten_is_measured_as_ten() -> None:
+    random = np.random.default_rng(4)
+    work = random.lognormal(np.log(0.02) - 0.1, 0.2**0.5, 20_000)
+    arrival = np.sort(random.uniform(0, 0.9 * work.sum() / 10, work.size))  # more than it can do
+    done = arrival + several_servers(arrival, work, 10) + work
+    middle = (done > done.max() * 0.1) & (done < done.max() * 0.9)
+
+    capacity = middle.sum() / (0.8 * done.max())
+
+    assert effective_parallelism(capacity, float(work.mean())) == pytest.approx(10.0, rel=0.03)
+
+
+def test_a_probe_behind_a_full_closed_loop_waits_for_all_but_half_of_one() -> None:
+    # 12 users without thinking: a probe at random finds 11 whole pieces of work and half of one
+    random = np.random.default_rng(5)
+    users, work = 12, 0.01
+    rest = random.uniform(0, work, 20_000)  # of the piece under way, seen at random
+
+    assert (rest + (users - 1) * work).mean() == pytest.approx(wait_behind_users(users, work), rel=0.01)

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from loadlens.stats.interval import Insufficient, Interval
-from loadlens.stats.saturation import Hinge, Saturation, Step, fit_hinge, knee_interval, saturation
+from loadlens.stats.saturation import (
+    Fall,
+    Hinge,
+    Saturation,
+    Step,
+    fall,
+    fit_hinge,
+    knee_interval,
+    saturation,
+)
+from tests.unit.stats.binomial import at_least, at_most
 
 
 def repairman(users: int, think: float, work: float, servers: int) -> float:
@@ -110,3 +120,36 @@ def test_errors_of_the_knee_add_in_squares() -> None:
 
     assert knee.point == pytest.approx(5.0)
     assert (knee.low, knee.high) == pytest.approx((5 * (1 - 0.1 * 2**0.5), 5 * (1 + 0.1 * 2**0.5)))
+
+
+def falls(trials: int, drop: float, replications: int = 400) -> list[Fall]:
+    random = np.random.default_rng(trials)
+    found = []
+    for _ in range(replications):
+        noisy = np.exp(0.03 * random.normal(size=(5, trials)))
+        one = fall(list(noisy[:4]), (1 - drop) * noisy[4])
+        assert isinstance(one, Fall)
+        found.append(one)
+    return found
+
+
+@pytest.mark.parametrize("trials", [3, 5])
+def test_a_fall_at_the_margin_is_called_real_one_time_in_a_hundred_and_none_never(trials: int) -> None:
+    assert sum(one.is_real for one in falls(trials, 0.0)) <= at_most(0.001, 400)
+    assert sum(one.is_real for one in falls(trials, 0.05)) <= at_most(0.01, 400)
+
+
+@pytest.mark.parametrize(("trials", "power"), [(3, 0.84), (5, 0.968)])
+def test_a_tenth_less_is_seen_as_often_as_planned(trials: int, power: float) -> None:
+    # 84 % and 97 % at the 5 % level, from 3,000 replications with 3 % noise
+    seen = sum(one.p_value < 0.05 for one in falls(trials, 0.10))
+
+    assert seen >= at_least(power, 400)
+
+
+def test_the_interval_of_the_drop_covers_it() -> None:
+    assert sum(one.drop.covers(0.10) for one in falls(3, 0.10)) >= at_least(0.95, 400)
+
+
+def test_single_trials_have_no_fall() -> None:
+    assert isinstance(fall([np.ones(1)], np.ones(1)), Insufficient)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from loadlens.stats.interval import Insufficient
-from loadlens.stats.steady import Steadiness, level_cut, mser_cut, segments, steadiness, trend_of
+from loadlens.stats.interval import Insufficient, ShapeError
+from loadlens.stats.steady import (
+    Steadiness,
+    common_cut,
+    level_cut,
+    mser_cut,
+    segments,
+    steadiness,
+    trend_of,
+)
+from tests.unit.stats.binomial import at_least, at_most
+from tests.unit.stats.queues import poisson, single_server
 
 
 def steady(series: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Steadiness:
@@ -105,3 +117,66 @@ def test_gaps_in_a_series_are_skipped() -> None:
 @pytest.mark.parametrize("points", [0, 9])
 def test_too_short_a_series_is_refused(points: int) -> None:
     assert isinstance(steadiness(np.ones(points)), Insufficient)
+
+
+def medians(
+    seed: int, utilisation: float, slower: Callable[[np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Median response time of each second of an M/M/1 queue over two minutes, its work multiplied in time."""
+    random = np.random.default_rng(seed)
+    arrival = poisson(random, 200.0, 26_000)
+    work = random.exponential(utilisation / 200.0, arrival.size)
+    if slower is not None:
+        work = work * slower(arrival)
+    response = single_server(arrival, work) + work
+    second = np.floor(arrival).astype(int)
+    return np.array([np.median(response[second == k]) for k in range(120)])
+
+
+@pytest.mark.parametrize("utilisation", [0.5, 0.8])
+def test_a_queue_at_rest_has_no_shift_and_no_trend(utilisation: float) -> None:
+    found = [medians(seed, utilisation)[20:] for seed in range(30)]
+
+    # at 80 % a queue of two minutes wanders: what matters is that it is hardly ever refused
+    assert sum(not steady(series).is_steady for series in found) <= at_most(0.03, 30)
+    assert sum(trend_of(np.log(series)).p_value < 0.01 for series in found) <= at_most(0.01, 30)
+
+
+def test_a_queue_whose_work_becomes_dearer_is_refused() -> None:
+    found = [medians(seed, 0.5, lambda t: 1 + 0.5 * t / 120) for seed in range(20)]
+
+    assert sum(steady(series).kind == "no_steady" for series in found) >= at_least(0.95, 20)
+
+
+def test_a_cold_queue_is_cut_where_its_first_seconds_were_slow() -> None:
+    cuts = [steady(medians(seed, 0.5, lambda t: np.where(t < 15, 1.7, 1.0))).cut for seed in range(20)]
+
+    assert np.median(cuts) == pytest.approx(15, abs=1)
+
+
+def test_pauses_that_are_left_out_are_no_shifts() -> None:
+    series = np.exp(noise(1, 200))
+    pause = (np.arange(200) // 10) % 3 == 2  # ten intervals of every thirty stand still
+    series[pause] *= 20
+
+    assert not steady(series).is_steady
+    found = steadiness(series, left_out=pause, is_periodic=True)
+    assert isinstance(found, Steadiness)
+    assert (found.kind, found.cut) == ("cyclic", 0)
+    with pytest.raises(ShapeError):
+        steadiness(series, left_out=pause[1:])
+
+
+def test_arms_that_are_compared_are_cut_alike() -> None:
+    short, long = (np.log(0.1) + noise(seed, 120) for seed in (2, 9))
+    short[:10] += 0.5
+    long[:20] += 0.5
+
+    found = [steady(np.exp(series)) for series in (short, long)]
+
+    assert common_cut([*found, Insufficient("too short")]) == found[1].cut == 20
+    assert common_cut([]) == 0
+
+
+def test_equal_figures_have_no_trend() -> None:
+    assert trend_of(np.ones(50)).p_value == 1.0

@@ -1,0 +1,99 @@
+"""Token buckets of known rate and burst."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.stats.interval import Insufficient
+from loadlens.stats.limiter import (
+    Delaying,
+    Limiter,
+    delays_or_pools,
+    expected_refused,
+    limiter,
+    same_limit,
+)
+from tests.unit.stats.queues import poisson
+
+RATE, BURST, SECONDS = 100.0, 50.0, 60
+
+
+def bucket(seed: int, offered: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(accepted, refused, lengths) by second of a token bucket under a Poisson load."""
+    random = np.random.default_rng(seed)
+    due = poisson(random, offered, int(offered * SECONDS * 1.3))
+    due = due[due < SECONDS]
+    tokens, last, passed = BURST, 0.0, []
+    for at in due:
+        tokens, last = min(BURST, tokens + RATE * (at - last)), at
+        passed.append(tokens >= 1)
+        tokens -= passed[-1]
+    place, through = np.floor(due).astype(int), np.array(passed)
+    accepted = np.bincount(place[through], minlength=SECONDS).astype(float)
+    refused = np.bincount(place[~through], minlength=SECONDS).astype(float)
+    return accepted, refused, np.ones(SECONDS)
+
+
+def found_at(offered: float, seed: int = 1) -> Limiter:
+    found = limiter(*bucket(seed, offered))
+    assert isinstance(found, Limiter), found
+    return found
+
+
+@pytest.mark.parametrize("offered", [120.0, 200.0, 400.0])
+def test_rate_and_burst_of_a_bucket_are_found(offered: float) -> None:
+    found = found_at(offered)
+
+    assert found.rate_per_s.point == pytest.approx(RATE, rel=0.02)
+    assert found.is_even or offered == 120.0  # near the limit the bucket is empty only at times
+    if offered > 150:  # the bucket empties at once
+        assert found.burst == pytest.approx(BURST, abs=6)
+
+
+@pytest.mark.parametrize("offered", [120.0, 200.0, 400.0])
+def test_the_refused_share_is_what_lies_beyond_the_rate(offered: float) -> None:
+    found = found_at(offered)
+
+    # the burst lets 50 more through in the minute
+    assert found.refused.point == pytest.approx(expected_refused(RATE + BURST / SECONDS, offered), abs=0.03)
+
+
+def test_below_its_rate_a_limiter_is_not_seen() -> None:
+    assert limiter(*bucket(2, 60.0)) is None
+
+
+def test_one_limit_at_two_rates_is_told_from_an_overloaded_service() -> None:
+    limited = [(200.0, found_at(200.0)), (400.0, found_at(400.0))]
+    falling = limiter(np.full(60, 60.0), np.full(60, 340.0), np.ones(60))  # does less the more is asked
+
+    assert same_limit(limited)
+    assert isinstance(falling, Limiter)
+    assert same_limit([limited[0], (400.0, falling)]) is False
+    assert same_limit(limited[:1]) is None
+
+
+def test_an_overloaded_service_lets_through_what_it_can_unevenly() -> None:
+    random = np.random.default_rng(3)
+    found = limiter(random.poisson(100, 60).astype(float), np.full(60, 50.0), np.ones(60))
+
+    assert isinstance(found, Limiter)
+    assert not found.is_even
+
+
+def test_refusals_of_a_few_intervals_decide_nothing() -> None:
+    refused = np.zeros(60)
+    refused[30:35] = 50
+
+    assert isinstance(limiter(np.full(60, 100.0), refused, np.ones(60)), Insufficient)
+
+
+def test_a_plateau_that_does_not_care_what_is_asked_is_a_limiter_and_places_are_a_pool() -> None:
+    # a pool of 8: 80 /s of 100 ms requests, 160 /s of 50 ms ones; a limiter: 80 /s of either
+    pool = delays_or_pools((80.0, 160.0), (0.100, 0.050))
+    limit = delays_or_pools((80.0, 80.0), (0.100, 0.050))
+
+    assert isinstance(pool, Delaying)
+    assert isinstance(limit, Delaying)
+    assert (pool.verdict, limit.verdict) == ("pool", "limiter")
+    assert isinstance(delays_or_pools((80.0, 80.0), (0.1, 0.09)), Insufficient)
