@@ -81,7 +81,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         others=_others(curve, told),
         do="" if root is None else root.advice,
         brings=_brings(root, curve),
-        ladder=(*_rungs(facts), *_ended_early(record)),
+        ladder=_in_order([*_rungs(facts), *_ended_early(record)]),
         findings=verdict.findings,
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
@@ -365,6 +365,12 @@ def _cautions(facts: Facts, told: Json, curve: Curve | None) -> tuple[str, ...]:
 
 def _rungs(facts: Facts) -> list[Rung]:
     return [_rung(curve, step) for curve in facts.curves for step in curve.steps]
+
+
+def _in_order(rungs: Sequence[Rung]) -> tuple[Rung, ...]:
+    """Curve by curve, ascending."""
+    curves = list(dict.fromkeys(rung.curve for rung in rungs))
+    return tuple(sorted(rungs, key=lambda rung: (curves.index(rung.curve), rung.users)))
 
 
 def _rung(curve: Curve, step: Step) -> Rung:

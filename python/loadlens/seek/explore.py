@@ -254,7 +254,8 @@ def _seen(wanted: Next, done: Conducted, guard: Guard, took_s: float) -> Seen:
     engine = done.engine
     reasons = "; ".join(done.reasons)
     if engine is None:
-        return Seen(wanted.kind, wanted.users, "broken", took_s=took_s, words=reasons or "it never ran")
+        words_ = reasons or "it never ran"
+        return Seen(wanted.kind, wanted.users, "broken", pause_s=wanted.pause_s, took_s=took_s, words=words_)
     load_s = float(engine["warmup_s"]) + float(engine["measured_s"])
     load = engine["streams"][0]
     counts = load["requests"]
@@ -273,6 +274,7 @@ def _seen(wanted: Next, done: Conducted, guard: Guard, took_s: float) -> Seen:
         failed_share=failed / ended if ended else 0.0,
         refused_share=refused / ended if ended else 0.0,
         ended=ended,
+        pause_s=wanted.pause_s,
         load_s=load_s,
         took_s=took_s,
         is_generator_full=engine["generator"]["verdict"] == "limit",

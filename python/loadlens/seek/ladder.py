@@ -4,6 +4,9 @@ A first look asks each URL a few times, calmly. Then users double from one on un
 and the last level lies well beyond the knee, as `stats/saturation.py` has it. What time is left makes the
 answer firmer: the highest level twice more (three trials have an interval between them), one light load with
 frequent probes for pauses, the level at the knee twice more. What stands in the way ends it, and is named.
+
+A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
+refused the ladder begins anew with users who pause as long as an answer takes alone.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ FIRST_OVERHEAD_S: Final = 2.5  # of a trial beside its load, before one has show
 TRIALS: Final = 3  # the fewest with an interval between them
 LEAST_TOP: Final = 8  # users: how a full service treats a few more tells causes apart, and costs little
 CALM: Final = 4.0  # one user alone must stay this far below the rate cap, or else users pause
+REFUSED: Final = 0.10  # of the requests: from there on users pause
 PAUSED_USERS: Final = 8.0  # so many users with pauses cannot pass the rate cap, however fast the service is
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
@@ -78,6 +82,7 @@ class Seen:
     failed_share: float = 0.0  # of what ended; refusals with 429 and 503 are no failures
     refused_share: float = 0.0
     ended: int = 0  # requests of the load
+    pause_s: float = 0.0  # of each user between two requests
     load_s: float = 0.0  # how long the load was on, warm-up included
     took_s: float = 0.0  # the whole trial
     is_generator_full: bool = False
@@ -93,6 +98,7 @@ class Next:
     users: int
     warmup_s: float
     measured_s: float
+    pause_s: float = 0.0  # of each user between two requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +136,35 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     stop = _standing_in_the_way(seen, bounds)
     if stop is not None:
         return stop
-    last = seen[-1]
+    last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
     if last.end == "broken":
-        again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds))
+        again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds), last.pause_s)
         return _affordable(again, seen, left_s) or _out_of_time(seen)
-    levels = levels_of(seen)
+    levels = levels_of(seen, pause)
     if not levels:
-        first = Next("climb", 1, *_lengths(1, seen, bounds))
-        return _affordable(first, seen, left_s) or _too_short(bounds)
+        first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
+        return _affordable(first, seen, left_s) or _out_of_time(seen)
     users = min(2 * levels[-1].users, bounds.most_users)
-    higher = Next("climb", users, *_lengths(users, seen, bounds))
-    end = _end_of_climb(seen, levels, bounds)
+    higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
+    end = _end_of_climb(seen, levels, pause, bounds)
     if end is None:
         return _affordable(higher, seen, left_s) or _out_of_time(seen)
     is_early = end.because == "saturated" and (levels[-1].users < LEAST_TOP or _has_just_fallen(levels))
     is_allowed = _bound_in_the_way(seen, levels, bounds) is None
     if is_early and is_allowed and _affordable(higher, seen, left_s):
         return higher
-    for wanted, times in _extras(seen, levels, end, bounds):
+    for wanted, times in _extras(seen, levels, end, pause, bounds):
         if _cost_s(wanted, seen) * times <= left_s:
             return wanted
     return end
+
+
+def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
+    """How long users pause from now on: as they did, or longer once a tenth was refused."""
+    alone = _alone_s(seen)
+    usual = think_s(alone, rate_cap_per_s)
+    refuses = any(one.kind == "climb" and one.refused_share >= REFUSED for one in seen)
+    return max(usual, alone) if refuses else usual
 
 
 def think_s(alone_s: float, rate_cap_per_s: float) -> float:
@@ -179,11 +193,11 @@ def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = F
     return min(most, max(FEWEST_PER_S, share / alone_s))
 
 
-def levels_of(seen: Sequence[Seen]) -> tuple[Level, ...]:
-    """The levels of the ladder that were measured, ascending."""
+def levels_of(seen: Sequence[Seen], pause_s: float = 0.0) -> tuple[Level, ...]:
+    """The levels that were measured with users who pause so long, ascending."""
     by_users: dict[int, list[Seen]] = {}
     for one in seen:
-        if one.kind == "climb" and one.end == "complete":
+        if one.kind == "climb" and one.end == "complete" and one.pause_s == pause_s:
             by_users.setdefault(one.users, []).append(one)
     return tuple(
         Level(users, tuple(one.ok_per_s for one in of), _mean([one.mean_s for one in of]))
@@ -209,7 +223,8 @@ def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
     if last.end == "harm":
         return Stop(failing, f"with {who} {last.words}")
     if last.end == "rate":
-        return Stop("rate_cap", f"with {who} {last.words}")
+        is_patient = last.pause_s >= pause_of(seen, bounds.rate_cap_per_s)
+        return Stop("rate_cap", f"with {who} {last.words}") if is_patient else None
     if last.end == "broken":
         broken = [one for one in seen if one.end == "broken" and _place(one) == _place(last)]
         return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
@@ -225,10 +240,9 @@ def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
     return None
 
 
-def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
+def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], pause: float, bounds: Bounds) -> Stop | None:
     """Why no higher level is needed or allowed; none: on with the ladder."""
     top = levels[-1]
-    pause = think_s(_alone_s(seen), bounds.rate_cap_per_s)
     found = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
     if isinstance(found, load.Saturation) and found.verdict != "underdriven":
         return Stop("saturated", f"{found.reason}, and {top.users} users are beyond the knee")
@@ -240,7 +254,11 @@ def _bound_in_the_way(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bou
     top = levels[-1]
     if top.users >= bounds.most_users:
         return Stop("most_users", f"{top.users} users are the most that are allowed")
-    asked = max(one.asked_per_s for one in seen if one.kind == "climb" and one.users == top.users)
+    pause = seen[-1].pause_s
+    asked = max(
+        (o.asked_per_s for o in seen if o.kind == "climb" and (o.users, o.pause_s) == (top.users, pause)),
+        default=0.0,
+    )
     factor = min(2 * top.users, bounds.most_users) / top.users
     if asked * factor > bounds.rate_cap_per_s:
         cap = f"{bounds.rate_cap_per_s:,.0f}/s"
@@ -256,10 +274,10 @@ def _has_just_fallen(levels: Sequence[Level]) -> bool:
 
 
 def _out_of_time(seen: Sequence[Seen]) -> Stop:
-    levels = levels_of(seen)
-    if not levels:
+    users = [one.users for one in seen if one.kind == "climb" and one.end == "complete"]
+    if not users:
         return Stop("budget", "the time was up before a level of load was measured")
-    return Stop("budget", f"the time was up after {levels[-1].users} users")
+    return Stop("budget", f"the time was up after {max(users)} users")
 
 
 def _too_short(bounds: Bounds) -> Stop:
@@ -270,20 +288,21 @@ def _too_short(bounds: Bounds) -> Stop:
 
 
 def _extras(
-    seen: Sequence[Seen], levels: Sequence[Level], end: Stop, bounds: Bounds
+    seen: Sequence[Seen], levels: Sequence[Level], end: Stop, pause: float, bounds: Bounds
 ) -> Iterator[tuple[Next, int]]:
     """What is wanted after the climb, in order, each with the trials that it takes to be of use."""
     top = levels[-1]
     knee = _knee(levels)
     begun = [level for level in levels if len(level.ok_per_s) == TRIALS - 1]
     if end.because == "saturated":
-        yield from ((_again(level, seen), 1) for level in begun)  # two trials have no interval, three have
+        # Two trials have no interval, three have.
+        yield from ((_again(level, seen, pause), 1) for level in begun)
         if len(top.ok_per_s) == 1:
-            yield _again(top, seen), TRIALS - 1
+            yield _again(top, seen, pause), TRIALS - 1
     if not any(one.kind == "dense" for one in seen):
-        yield Next("dense", 1, *_dense_lengths(seen, bounds)), 1
+        yield Next("dense", 1, *_dense_lengths(seen, bounds), pause), 1
     if end.because == "saturated" and knee is not top and len(knee.ok_per_s) == 1:
-        yield _again(knee, seen), TRIALS - 1
+        yield _again(knee, seen, pause), TRIALS - 1
 
 
 def _knee(levels: Sequence[Level]) -> Level:
@@ -293,10 +312,11 @@ def _knee(levels: Sequence[Level]) -> Level:
     return on_plateau[0] if on_plateau[0] is not levels[-1] or len(levels) < 2 else levels[-2]
 
 
-def _again(level: Level, seen: Sequence[Seen]) -> Next:
+def _again(level: Level, seen: Sequence[Seen], pause: float) -> Next:
     """The same once more; its lengths are those of the first time, which whoever runs it knows."""
-    first = next(one for one in seen if one.kind == "climb" and one.users == level.users)
-    return Next("climb", level.users, 0.0, first.load_s)
+    place = ("climb", level.users, pause)
+    first = next(one for one in seen if _place(one) == place and one.end == "complete")
+    return Next("climb", level.users, 0.0, first.load_s, pause)
 
 
 def _dense_lengths(seen: Sequence[Seen], bounds: Bounds) -> tuple[float, float]:
@@ -316,7 +336,7 @@ def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, f
     usual = _usual_s(bounds)
     most = max(usual, LONGEST_SHARE * bounds.budget_s)
     response = _expected_response_s(users, seen)
-    rate = max((level.rate for level in levels_of(seen)), default=0.0)
+    rate = max((one.ok_per_s for one in seen if one.kind == "climb"), default=0.0)
     for_answers = COMPLETIONS / rate if rate else 0.0
     measured = min(most, max(usual, RESPONSES * response, for_answers))
     return min(most, max(usual / 5, WARMUP_RESPONSES * response)), measured
@@ -324,7 +344,8 @@ def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, f
 
 def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
     """Mean response time that so many users may meet, at most."""
-    levels = [level for level in levels_of(seen) if level.mean_s is not None]
+    pause = next((one.pause_s for one in reversed(seen) if one.kind == "climb"), 0.0)
+    levels = [level for level in levels_of(seen, pause) if level.mean_s is not None]
     if not levels:
         return _alone_s(seen)
     last = next((level for level in levels if level.users >= users), levels[-1])
@@ -351,8 +372,8 @@ def _affordable(wanted: Next, seen: Sequence[Seen], left_s: float) -> Next | Non
     return wanted if _cost_s(wanted, seen) <= left_s else None
 
 
-def _place(one: Seen) -> tuple[Kind, int]:
-    return one.kind, one.users
+def _place(one: Seen) -> tuple[Kind, int, float]:
+    return one.kind, one.users, one.pause_s
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -16,7 +16,7 @@ from loadlens.seek.ladder import LOOKS_EACH, Bounds, Kind, Next, look_think_s, p
 
 STUDY: Final = "explain"
 EVENT: Final = "explained"  # in its record: how the search went and why it ended
-LADDER, LOOK, DENSE = "ladder", "look", "dense"  # experiments of its record
+LADDER, PATIENT, LOOK, DENSE = "ladder", "patient", "look", "dense"  # experiments of its record
 _PURPOSES: Final[Mapping[Kind, Purpose]] = {"look": "look", "climb": "load", "dense": "dense"}
 _MOST_PROBES = 1000  # in flight
 _NS = 1_000_000_000
@@ -87,11 +87,12 @@ def case_of(aim: Aim, wanted: Next, chosen: Chosen | None) -> Case:
         connection=Connection("new"),
         timeout_ns=aim.timeout_ns,
     )
-    pause_ns = round(chosen.think_s * _NS)
+    pause_ns = round(wanted.pause_s * _NS)
+    ladder = LADDER if wanted.pause_s <= chosen.think_s else PATIENT
     return _case(
         aim,
         wanted,
-        experiment=DENSE if dense else LADDER,
+        experiment=DENSE if dense else ladder,
         scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in chosen.load),
         workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
         probes=(probe,),

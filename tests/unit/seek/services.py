@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadlens.seek.ladder import Bounds, Next, Seen, Stop, decide, probe_per_s, think_s
+from loadlens.seek.ladder import Bounds, Next, Seen, Stop, decide, probe_per_s
 
 OVERHEAD_S = 1.7  # of a trial beside its load
 
@@ -92,6 +92,22 @@ def failing_from(service: Service, users_from: int, share: float) -> Service:
     return answer
 
 
+def limited(rate_per_s: float, answer_s: float, refusal_s: float = 0.0001) -> Service:
+    """So many a second are served, the rest refused at once: users share their time among both.
+
+    N users, A requests a second of which r are served: r (Z + answer) + (A - r) (Z + refusal) = N.
+    """
+
+    def answer(users: int, pause_s: float) -> Answer:
+        served = rate_per_s * (pause_s + answer_s)
+        if users <= served:
+            return Answer(users / (pause_s + answer_s), answer_s)
+        asked = rate_per_s + (users - served) / (pause_s + refusal_s)
+        return Answer(rate_per_s, answer_s, refused_share=1 - rate_per_s / asked)
+
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """A whole search."""
@@ -122,16 +138,16 @@ def search(
     """
     random_ = random.Random(seed)
     seen: list[Seen] = []
-    used, pause = 0.0, 0.0
-    lengths: dict[tuple[str, int], float] = {}
+    used = 0.0
+    lengths: dict[tuple[str, int, float], float] = {}
     while True:
         wanted = decide(seen, bounds.budget_s - used, bounds)
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)
         assert len(seen) < 100, "it never ends"
-        key = (wanted.kind, wanted.users)
+        key = (wanted.kind, wanted.users, wanted.pause_s)
         load_s = lengths.setdefault(key, wanted.warmup_s + wanted.measured_s)
-        got = service(wanted.users, pause)
+        got = service(wanted.users, wanted.pause_s)
         rate = got.ok_per_s * math.exp(random_.gauss(0.0, noise)) if noise else got.ok_per_s
         took = load_s + OVERHEAD_S + got.mean_s
         used += took
@@ -149,10 +165,9 @@ def search(
                 failed_share=got.failed_share,
                 refused_share=got.refused_share,
                 ended=max(1, round(total * load_s)),
+                pause_s=wanted.pause_s,
                 load_s=load_s,
                 took_s=took,
                 words="" if end == "complete" else f"it {end}",
             )
         )
-        if wanted.kind == "look":
-            pause = think_s(got.mean_s, bounds.rate_cap_per_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from loadlens.seek.ladder import (
@@ -21,6 +23,7 @@ from tests.unit.seek.services import (
     Searched,
     endless,
     failing_from,
+    limited,
     one_server,
     pool,
     retrograde,
@@ -32,7 +35,8 @@ BOUNDS = Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024)
 
 
 def saturation(found: Searched) -> Saturation:
-    known = saturation_of(levels_of(found.seen), 0.0)
+    pause = found.seen[-1].pause_s
+    known = saturation_of(levels_of(found.seen, pause), pause)
     assert isinstance(known, Saturation)
     return known
 
@@ -225,6 +229,29 @@ def test_refusals_are_no_harm_and_a_service_that_refuses_all_is_left() -> None:
     decision = decide([LOOK, climbed(1, 50.0, 0.01), every], 60.0, BOUNDS)
     assert isinstance(decision, Stop)
     assert decision.because == "refused"
+
+
+def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> None:
+    # 100/s are served. Nobody pauses: one of two users is refused 10,000 times a second.
+    found = search(limited(100.0, 0.010), BOUNDS)
+
+    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
+    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    assert hasty == [1, 2]
+    assert patient[:4] == [1, 2, 4, 8]
+    assert {one.pause_s for one in found.seen if one.pause_s} == {0.010}
+    assert found.stop.because == "saturated"
+    assert saturation(found).capacity == pytest.approx(100.0, rel=0.01)
+
+
+def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it() -> None:
+    met = climbed(2, 100.0, 0.01, refused_share=0.9)
+    met = replace(met, end="rate")
+
+    decision = decide([LOOK, climbed(1, 96.0, 0.01), met], 60.0, BOUNDS)
+
+    assert isinstance(decision, Next)
+    assert (decision.users, decision.pause_s) == (1, LOOK.mean_s)
 
 
 def test_a_generator_at_its_limit_ends_the_climb() -> None:

@@ -85,6 +85,15 @@ def test_a_level_is_a_closed_load_with_a_poisson_probe_on_new_connections() -> N
     assert (case.warmup_ns, case.duration_ns) == (1_000_000_000, 5_000_000_000)
 
 
+def test_users_who_pause_are_a_ladder_of_their_own() -> None:
+    patient = replace(CLIMB, pause_s=0.010)
+
+    case = trials.case_of(AIM, patient, trials.choose(AIM, ALONE))
+
+    assert (case.experiment, case.slug) == ("patient", "patient-users-8")
+    assert load_of(case).think.mean_s == 0.010
+
+
 def test_a_dense_look_is_no_level_of_the_ladder() -> None:
     case = trials.case_of(AIM, Next("dense", 1, 1.0, 10.0), trials.choose(AIM, ALONE))
 

@@ -79,7 +79,11 @@ def ladder_lines(ladder: Sequence[Rung]) -> Iterator[str]:
     probe = next((rung.probe.request for rung in reversed(shown) if rung.probe is not None), None)
     beside = f"  {words.cut(words.plain(probe), 23)}" if probe else ""
     yield f"{'users':>7}{'/s':>10}{'mean':>11}{'p99':>11}{'failed':>9}{'CPU':>7}{beside}"
+    curve = shown[0].curve
     for rung in shown:
+        if rung.curve != curve:
+            curve = rung.curve
+            yield f"{'':>7}  {words.plain(curve)}:"
         if rung.ended_early:
             yield from _cut(f"{rung.users:>7g}  {words.plain(rung.ended_early)}")
             continue
