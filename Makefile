@@ -9,7 +9,7 @@
 SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+RUST := $(shell find crates -name '*.rs' -o -name '*.lua' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
 .PHONY: demo test check studies bench catalogue docs install tools clean
 

@@ -70,7 +70,8 @@ def _other_flags(verb: str) -> list[str]:
     flags = getattr(importlib.import_module("loadlens.cli"), verb, None)
     rows = []
     for flag in getattr(flags, "FLAGS", ()):
-        shown = f"`-{flag.name}` {flag.value}".strip()
+        names = ", ".join(f"`{name}`" for name in (f"-{flag.name}", flag.long and f"--{flag.long}") if name)
+        shown = f"{names} {flag.value}".strip()
         says = f"Refused: {flag.says}; try {flag.instead}" if flag.instead else flag.says
         rows.append(f"| {shown} | {says} |\n")
     return rows

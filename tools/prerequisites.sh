@@ -22,7 +22,7 @@ else
     have=$(rustc --version | cut -d' ' -f2)
     at_least "$have" "$rust_wanted" || missing+=("Rust $rust_wanted or newer (found $have)|rustup update stable")
 fi
-command -v cc >/dev/null || missing+=("a C linker (cc)|apt-get install build-essential")
+command -v cc >/dev/null || missing+=("a C compiler (cc)|apt-get install build-essential")
 command -v make >/dev/null || missing+=("make|apt-get install make")
 
 [ ${#missing[@]} -eq 0 ] && exit 0

@@ -64,6 +64,8 @@ def main() -> int:
             "-p",
             "loadlens-engine",
             "-p",
+            "loadlens-lua",
+            "-p",
             "loadlens-origin",
             "-p",
             "loadlens-proxy",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loadlens.errors import EngineError, PlanError
+from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError
 from loadlens.model.profile import ReplayText
 from loadlens.model.workload import Plan, Replay
 
@@ -95,6 +95,73 @@ class Run:
         except (OSError, RuntimeError) as fault:
             raise EngineError(f"the engine gave no result: {fault}") from fault
         return content
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptAsked:
+    """What a script of wrk is given."""
+
+    script: str | None  # its file; none: there is none
+    scheme: str
+    host: str  # without brackets
+    port: str | None  # of the URL, if it has one
+    path: str  # the URL from its path on
+    headers: tuple[tuple[str, str], ...]
+    args: tuple[str, ...]  # the URL, and what follows it
+    threads: int
+    timeout_ns: int
+    duration_ns: int
+
+
+class Script:
+    """A script of wrk: making it loads the file and calls `setup` and `init` for each thread.
+
+    Args:
+        asked: The script and what it is given.
+
+    Raises:
+        TestbedError: Nothing takes a connection at the address.
+        ScriptError: It does not load, fails, or makes something that is no request.
+    """
+
+    def __init__(self, asked: ScriptAsked) -> None:
+        try:
+            self._script = _engine.Script(json.dumps(asdict(asked)))
+        except ConnectionError as fault:
+            raise TestbedError(str(fault), hint="start the service, or another URL") from None
+        except ValueError as fault:
+            raise ScriptError(str(fault)) from None
+
+    def first_line(self) -> str | None:
+        """The first line of all requests; none: the script makes each."""
+        return self._script.first_line()
+
+    def start(self, run: Run) -> None:
+        """Start a run with the script on its threads; returns when they run."""
+        try:
+            self._script.start(run._run)
+        except OSError as fault:
+            raise EngineError(f"the generator cannot start: {fault}") from fault
+
+    def fault(self) -> str | None:
+        """What went wrong in it while it ran; only after the end."""
+        return self._script.fault()
+
+    def figures(self, measured_ns: int, connections: int) -> dict[str, Any]:
+        """Latencies and rates of threads as docs/reference/engine-api.md has them; only after the end."""
+        content: dict[str, Any] = json.loads(self._script.figures(measured_ns, connections))
+        return content
+
+    def done(self, measured_ns: int, summary: Mapping[str, Any]) -> None:
+        """Call `done`, if the script has it; only after the end.
+
+        Raises:
+            ScriptError: It fails.
+        """
+        try:
+            self._script.done(measured_ns, json.dumps(summary))
+        except ValueError as fault:
+            raise ScriptError(str(fault)) from None
 
 
 def version() -> str:

@@ -80,6 +80,12 @@ class PlanError(LoadlensError):
     code = ExitCode.USAGE
 
 
+class ScriptError(LoadlensError):
+    """A script that does not load, or fails while it runs."""
+
+    code = ExitCode.USAGE
+
+
 class TestbedError(LoadlensError):
     """A part of the testbed did not come up, or ended before its time."""
 

@@ -37,9 +37,10 @@ def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
     [
         ["ab", "-q", "-g", "/dev/null", "http://127.0.0.1:9/"],
         ["hey", "-n", "1", "-c", "1", "http://127.0.0.1:9/"],
+        ["wrk", "-d", "1", "http://127.0.0.1:9/"],
         ["hit", "http://127.0.0.1:9", "--driver", "ab", "-n", "10", "-r", "5"],
     ],
-    ids=["ab", "hey", "driver"],
+    ids=["ab", "hey", "wrk", "driver"],
 )
 def test_a_load_in_the_layout_or_by_the_hand_of_another_tool_loads_nothing_heavy(words: list[str]) -> None:
     code = (

@@ -18,6 +18,7 @@ pub mod program;
 pub mod random;
 pub mod record;
 pub mod run;
+pub mod script;
 pub mod transport;
 pub mod units;
 pub mod user;

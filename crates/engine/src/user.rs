@@ -177,6 +177,11 @@ impl Quota {
         number
     }
 
+    /// Leaves no more of it.
+    pub fn close(&mut self) {
+        self.left = 0;
+    }
+
     /// Whether there is none left.
     pub fn is_used_up(&self) -> bool {
         self.left == 0

@@ -10,12 +10,17 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io, mem};
 
+use loadlens_engine::http1::whole::{self, Framing};
+use loadlens_engine::record::recorder::Ended;
 use loadlens_engine::run::Run;
+use loadlens_engine::script::{Companion, Requests, Script, Wish};
 use loadlens_origin::{Config, Origin};
 use serde_json::{json, Value};
 
 /// Tells the second process what to run.
 const PLAN: &str = "LOADLENS_TRACED_PLAN";
+/// Says that a script goes along, which makes no requests itself.
+const SCRIPTED: &str = "LOADLENS_TRACED_SCRIPT";
 /// The engine's thread.
 const WORKER: &str = "loadlens-0";
 
@@ -46,13 +51,40 @@ fn entered(tid: libc::pid_t) -> Option<i64> {
     Some(unsafe { info.u.entry.nr } as i64)
 }
 
+/// A script that says nothing: its requests are all the same.
+struct Silent;
+
+impl Script for Silent {
+    fn makes_requests(&self) -> bool {
+        false
+    }
+    fn pauses(&self) -> bool {
+        false
+    }
+    fn reads_answers(&self) -> bool {
+        false
+    }
+    fn request(&mut self, _: u64, _: &mut Vec<u8>) -> Option<Framing> {
+        None
+    }
+    fn pause_ns(&mut self, _: u64) -> u64 {
+        0
+    }
+    fn answer(&mut self, _: u64, _: u16, _: &[u8], _: &[u8]) {}
+    fn ended(&mut self, _: &Ended) {}
+    fn wish(&self) -> Wish {
+        Wish::GoOn
+    }
+}
+
 /// Runs a plan in a traced process and counts the calls of the engine's thread.
 #[allow(clippy::zombie_processes)] // the loop waits for it
-fn calls_of_worker(plan: &Value) -> Calls {
+fn calls_of_worker(plan: &Value, is_scripted: bool) -> Calls {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "the_traced_process", "--ignored", "--quiet"])
         .env(PLAN, plan.to_string())
+        .envs(is_scripted.then_some((SCRIPTED, "yes")))
         .stdout(Stdio::null());
     // SAFETY: between fork and exec only a system call is made.
     unsafe {
@@ -108,7 +140,7 @@ fn calls_of_worker(plan: &Value) -> Calls {
 }
 
 /// Calls a request, from the difference of a long run and a short one: what a run makes once is not in it.
-fn calls_a_request(connection: &Value, users: u64) -> BTreeMap<i64, f64> {
+fn calls_a_request(connection: &Value, users: u64, is_scripted: bool) -> BTreeMap<i64, f64> {
     const FEW: u64 = 1_000;
     const MANY: u64 = 5_000;
     let origin = Origin::start(Config::default()).unwrap();
@@ -125,7 +157,7 @@ fn calls_a_request(connection: &Value, users: u64) -> BTreeMap<i64, f64> {
             "timeout_ns": 60_000_000_000u64,
         });
         let plan = json!({"schema_version": 1, "seed": 7, "threads": 1, "streams": [stream]});
-        calls_of_worker(&plan)
+        calls_of_worker(&plan, is_scripted)
     };
     let (few, many) = (calls(FEW), calls(MANY));
     many.iter()
@@ -143,16 +175,18 @@ fn total(calls: &BTreeMap<i64, f64>) -> f64 {
 
 #[test]
 fn a_request_on_a_kept_connection_takes_two_calls_and_its_part_of_a_look() {
-    let calls = calls_a_request(&json!({"reuse": {"kind": "keep"}}), 100);
+    for is_scripted in [false, true] {
+        let calls = calls_a_request(&json!({"reuse": {"kind": "keep"}}), 100, is_scripted);
 
-    assert_eq!(calls[&libc::SYS_sendto], 1.0, "{calls:?}");
-    assert_eq!(calls[&libc::SYS_recvfrom], 1.0, "{calls:?}");
-    assert!(total(&calls) <= 2.05, "{calls:?}");
+        assert_eq!(calls[&libc::SYS_sendto], 1.0, "{calls:?}");
+        assert_eq!(calls[&libc::SYS_recvfrom], 1.0, "{calls:?}");
+        assert!(total(&calls) <= 2.05, "{calls:?}");
+    }
 }
 
 #[test]
 fn a_request_on_a_connection_of_its_own_takes_seven_calls_and_its_part_of_a_look() {
-    let calls = calls_a_request(&json!({"reuse": {"kind": "new"}}), 50);
+    let calls = calls_a_request(&json!({"reuse": {"kind": "new"}}), 50, false);
 
     let seven = [
         libc::SYS_socket,
@@ -176,7 +210,19 @@ fn the_traced_process() {
         return;
     };
     let mut run = Run::new(&plan).unwrap();
-    run.start().unwrap();
+    if std::env::var(SCRIPTED).is_ok() {
+        let whole = b"GET /json HTTP/1.1\r\nHost: origin\r\n\r\n";
+        let framing = whole::one(whole).unwrap();
+        let companion = Companion {
+            script: Silent,
+            requests: Requests::Fixed(whole.to_vec(), framing),
+            reads_answers: false,
+            address: None,
+        };
+        run.start_with(vec![companion]).unwrap();
+    } else {
+        run.start().unwrap();
+    }
     assert!(run.wait(Duration::from_secs(60)), "{}", run.progress());
     let result: Value = serde_json::from_str(&run.result().unwrap()).unwrap();
     assert_eq!(result["status"], "complete", "{result}");

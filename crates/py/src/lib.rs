@@ -14,8 +14,9 @@ use loadlens_engine::plan::{FeedFormat, Plan};
 use loadlens_engine::record::files;
 use loadlens_engine::run::{self, Refusal};
 use loadlens_engine::{calibrate, clock, program};
+use loadlens_lua::{Fault as ScriptFault, Session};
 use loadlens_proxy::{Proxy, Settings};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -269,10 +270,77 @@ impl Run {
     }
 }
 
+/// A script of wrk and its phases: made (the script is run, `setup` and `init` are called), started with a run, done.
+#[pyclass(module = "loadlens._engine")]
+struct Script {
+    session: Mutex<Session>,
+}
+
+impl Script {
+    fn lock(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Script {
+    #[new]
+    fn new(py: Python<'_>, asked_json: &str) -> PyResult<Self> {
+        py.detach(|| {
+            let asked = serde_json::from_str(asked_json)
+                .map_err(|error| ScriptFault::new(error.to_string()))?;
+            Session::prepare(&asked)
+        })
+        .map(|session| Script {
+            session: Mutex::new(session),
+        })
+        .map_err(|fault| match fault {
+            ScriptFault::Script(what) => PyValueError::new_err(what),
+            ScriptFault::Unreachable(what) => PyConnectionError::new_err(what),
+        })
+    }
+
+    /// The first line of all requests; None: the script makes each.
+    fn first_line(&self) -> Option<String> {
+        self.lock().first_line().map(str::to_owned)
+    }
+
+    /// Starts a run with the script on its threads; returns when they run.
+    fn start(&self, py: Python<'_>, run: PyRef<'_, Run>) -> PyResult<()> {
+        let run: &Run = &run;
+        py.detach(|| self.lock().start(&mut run.lock()))
+            .map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// What went wrong in the script while it ran; after the end of the run.
+    fn fault(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| self.lock().fault())
+    }
+
+    /// Latencies and rates as JSON, of so many nanoseconds and connections; after the end of the run.
+    fn figures(&self, py: Python<'_>, measured_ns: u64, connections: u64) -> String {
+        py.detach(|| {
+            let figures = self.lock().figures(measured_ns, connections);
+            serde_json::json!(figures).to_string()
+        })
+    }
+
+    /// Calls `done`, if there is one; after the end of the run.
+    fn done(&self, py: Python<'_>, measured_ns: u64, summary_json: &str) -> PyResult<()> {
+        py.detach(|| {
+            let summary = serde_json::from_str(summary_json).map_err(|error| error.to_string())?;
+            let done = self.lock().done(measured_ns, &summary);
+            done.map_err(|fault| fault.to_string())
+        })
+        .map_err(PyValueError::new_err)
+    }
+}
+
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Run>()?;
     module.add_class::<FeedFile>()?;
+    module.add_class::<Script>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from loadlens.cli import ab, check, doctor, explain, hey, hit, letters, report, run
+from loadlens.cli import ab, check, doctor, explain, hey, hit, letters, report, run, wrk
 from loadlens.errors import ExitCode, LoadlensError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("hit")(hit.hit)
 app.command("ab", context_settings=letters.UNREAD)(ab.ab)
 app.command("hey", context_settings=letters.UNREAD)(hey.hey)
+app.command("wrk", context_settings=letters.UNREAD)(wrk.wrk)
 app.command("explain")(explain.explain)
 app.command("run")(run.run)
 app.command("check")(check.check)

@@ -373,7 +373,7 @@ def _print(asked: Asked, plan: Plan, figures: AbFigures, shown: Shown, logged: L
     from loadlens.render.ab.html import Attributes
     from loadlens.render.terminal.printing import print_lines
 
-    own = layouts.own_account(plan, logged, _notes(asked, plan, figures))
+    own = layouts.own_account(plan, logged.done.result, _notes(asked, plan, figures))
     if asked.is_html:
         table = html(figures, shown, Attributes(**asked.attributes))
         print_lines(["", "", *table, "<pre>", *map(escape, own), "</pre>"])

@@ -227,7 +227,7 @@ def _drive(asked: Asked, plan: Plan) -> ExitCode:
 
     logged = run_logged(plan)
     result = logged.done.result
-    account = layouts.own_account(plan, logged, _notes(asked, plan, result["streams"][0]["status"]))
+    account = layouts.own_account(plan, result, _notes(asked, plan, result["streams"][0]["status"]))
     if asked.is_csv:
         for line in rendered.csv(logged.log):
             print(line)

@@ -12,7 +12,7 @@ from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Closed, Connection, Plan, Scenario, Step, Stream, Target
 
 if TYPE_CHECKING:
-    from loadlens.run.logged import Logged
+    from loadlens.engine import Result
 
 TITLE: Final = "Loadlens on the same requests"
 _ENGINES_HEADERS: Final = ("connection", "content-length", "transfer-encoding")
@@ -85,11 +85,11 @@ def file_body(file: Path, where: str) -> Body:
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
-def own_account(plan: Plan, logged: Logged, notes: list[str]) -> list[str]:
+def own_account(plan: Plan, result: Result, notes: list[str]) -> list[str]:
     """What Loadlens says of the same requests, under a line of its own."""
     from loadlens import calibration
     from loadlens.render.terminal.hit import summary
 
-    lines = summary(logged.done.result, plan, calibrated=calibration.of_this_machine())
+    lines = summary(result, plan, calibrated=calibration.of_this_machine())
     kept = [line for line in lines if not line.startswith("Record ")]  # there is none, and -o is not ours
     return [TITLE, "=" * len(TITLE), *(f"  {note}" for note in notes), *kept]

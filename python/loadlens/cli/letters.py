@@ -1,4 +1,4 @@
-"""Flags as ab (getopt) and hey (Go) read them: letters that cling to values, long names with one dash."""
+"""Flags as ab (getopt), wrk (getopt_long) and hey (Go) read them: letters that cling, long names."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ class Flag:
     says: str
     value: str = ""  # what stands behind it; empty: nothing
     instead: str = ""  # it cannot be honoured: what to try; `says` is why
+    long: str = ""  # the name behind two dashes, where there is one
+
+    @property
+    def shown(self) -> str:
+        """As a person writes it, with what stands behind it."""
+        names = f"-{self.name}, --{self.long}" if self.long else f"-{self.name}"
+        return f"{names} {self.value}".strip()
 
 
 Given = list[tuple[Flag, str]]
@@ -45,16 +52,62 @@ def getopt(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Give
         word = rest.pop(0)
         if word == "--":
             break
-        letters = word[1:]
-        while letters:
-            flag = _known(known, letters[0], verb)
-            letters = letters[1:]
-            if not flag.value:
-                given.append((flag, ""))
-                continue
-            given.append((flag, letters or _next(rest, flag, verb)))
-            letters = ""
+        given += _letters(word[1:], rest, known, verb)
     return given, rest
+
+
+def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Given, list[str]]:
+    """Read letters and long names wherever they stand: `-t2`, `--threads 2`, `--threads=2`, `--thr 2`.
+
+    Returns:
+        The flags in their order with their values, and the other words in theirs; behind `--` all are such.
+
+    Raises:
+        UsageError: An unknown flag, one of which several could be meant, or one without its value.
+    """
+    known = {flag.name: flag for flag in flags}
+    given: Given = []
+    others: list[str] = []
+    rest = list(words)
+    while rest:
+        if rest[0] == "--":
+            return given, [*others, *rest[1:]]
+        if not rest[0].startswith("-") or rest[0] == "-":
+            others.append(rest.pop(0))
+            continue
+        if rest[0].startswith("--"):
+            name, equals, value = rest.pop(0)[2:].partition("=")
+            flag = _by_long_name(flags, name, verb)
+            if equals and not flag.value:
+                raise UsageError(f"--{flag.long} takes no value, got {value!r}", hint=f"--{flag.long}")
+            given.append((flag, value if equals or not flag.value else _next(rest, flag, verb)))
+            continue
+        given += _letters(rest.pop(0)[1:], rest, known, verb)
+    return given, others
+
+
+def _letters(letters: str, rest: list[str], known: Mapping[str, Flag], verb: str) -> Given:
+    """The flags of one word; a value that is not in it is taken from `rest`."""
+    given: Given = []
+    while letters:
+        flag = _known(known, letters[0], verb)
+        letters = letters[1:]
+        if flag.value:
+            given.append((flag, letters or _next(rest, flag, verb)))
+            break
+        given.append((flag, ""))
+    return given
+
+
+def _by_long_name(flags: Sequence[Flag], name: str, verb: str) -> Flag:
+    """The flag of a long name, or of its beginning where only one begins so."""
+    meant = [flag for flag in flags if flag.long and flag.long.startswith(name)]
+    exact = [flag for flag in meant if flag.long == name]
+    if len(exact or meant) == 1 and name:
+        return (exact or meant)[0]
+    hint = ", ".join(f"--{flag.long}" for flag in meant or flags if flag.long)
+    what = "could be several flags" if meant and name else f"is no flag of {verb}"
+    raise UsageError(f"--{name[:40]} {what}", hint=hint)
 
 
 def go_flags(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Given, list[str]]:
@@ -98,11 +151,12 @@ def usage(first: str, flags: Sequence[Flag]) -> Iterator[str]:
     yield "Options are:"
     for flag in flags:
         if not flag.instead:
-            yield f"    {f'-{flag.name} {flag.value}'.strip():<20} {flag.says}"
-    yield "Not honoured:"
+            yield f"    {flag.shown:<20} {flag.says}"
+    if any(flag.instead for flag in flags):
+        yield "Not honoured:"
     for flag in flags:
         if flag.instead:
-            yield f"    {f'-{flag.name} {flag.value}'.strip():<20} {flag.says}; try {flag.instead}"
+            yield f"    {flag.shown:<20} {flag.says}; try {flag.instead}"
 
 
 def whole(text: str, flag: str, *, at_least: int, at_most: int | None = None) -> int:

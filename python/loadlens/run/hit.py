@@ -14,7 +14,7 @@ from loadlens.errors import ExitCode
 from loadlens.model.workload import Plan
 from loadlens.run import cautions, gates
 from loadlens.run.interrupts import Interrupts
-from loadlens.run.trial import OnNotes, run_trial
+from loadlens.run.trial import OnNotes, Start, run_trial
 
 if TYPE_CHECKING:
     from loadlens.model.study import PlannedTrial, Study
@@ -35,6 +35,7 @@ def run_hit(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_caution: Callable[[str], None] | None = None,
+    start: Start | None = None,
 ) -> HitDone:
     """Run one load; Ctrl-C ends it early and the results so far count.
 
@@ -43,6 +44,7 @@ def run_hit(
         out: A folder for the record that does not exist yet; none: nothing is written.
         on_progress: Gets the engine's progress about ten times a second.
         on_caution: Is told before the start what may spoil the figures; none: nobody looks.
+        start: Starts the engine's run, where nothing is written; none: it is started as it is.
 
     Raises:
         PlanError, EngineError: The engine refuses the plan, or cannot carry it.
@@ -53,7 +55,9 @@ def run_hit(
         on_notes(cautions.before([plan]))
     with Interrupts() as interrupts:
         if out is None:
-            result = run_trial(plan, on_progress=on_progress, stop=interrupts.event, on_notes=on_notes)
+            result = run_trial(
+                plan, on_progress=on_progress, stop=interrupts.event, on_notes=on_notes, start=start
+            )
         else:
             result = _run_recorded(plan, out, on_progress, interrupts, on_notes)
     if gates.faults_of(result):

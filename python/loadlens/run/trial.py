@@ -24,6 +24,7 @@ OnProgress = Callable[[Progress], None]
 OnStarted = Callable[[int, int], None]  # t0 by CLOCK_MONOTONIC, t0 since 1970, both in ns
 Watch = Callable[[], bool]
 OnNotes = Callable[[Sequence[str]], None]
+Start = Callable[[engine.Run], None]
 
 
 def run_trial(
@@ -35,6 +36,7 @@ def run_trial(
     on_started: OnStarted | None = None,
     watch: Watch | None = None,
     on_notes: OnNotes | None = None,
+    start: Start | None = None,
 ) -> Result:
     """Run a plan to its end, or to the moment somebody asks for it.
 
@@ -46,6 +48,7 @@ def run_trial(
         on_started: Told once when the trial began.
         watch: Asked at each turn; true ends the trial early, because it has no sense any more.
         on_notes: Gets what may go wrong on this machine, before the start; not called when there is nothing.
+        start: Starts the run, where a script accompanies it; none: it is started as it is.
 
     Returns:
         The result of the engine (docs/reference/record.md); status `stopped` when it ended early.
@@ -59,7 +62,7 @@ def run_trial(
     run = engine.Run(plan)
     if on_notes is not None and (notes := run.notes()):
         on_notes(notes)
-    run.start()
+    run.start() if start is None else start(run)
     latest_end = _latest_end_s(plan)
     stop_asked_at: float | None = None
     began = time.monotonic()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.cli.letters import Flag, getopt, go_flags, literal, refuse, whole
+from loadlens.cli.letters import Flag, getopt, getopt_long, go_flags, literal, refuse, whole
 from loadlens.errors import UsageError
 
 FLAGS = (
@@ -85,3 +85,51 @@ def test_an_unreadable_file_starts_nothing(tmp_path: Path) -> None:
 
     assert isinstance(done.exception, UsageError)
     assert "cannot read" in done.exception.message
+
+
+LONG = (
+    Flag("t", "threads", "N", long="threads"),
+    Flag("d", "duration", "T", long="duration"),
+    Flag("T", "timeout", "T", long="timeout"),
+    Flag("L", "latency", long="latency"),
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-t2", "-L", "-d", "1s", "URL"],
+        ["-Lt2", "URL", "-d1s"],
+        ["URL", "--threads", "2", "--latency", "--duration=1s"],
+        ["--thr=2", "URL", "--lat", "--dur", "1s"],
+    ],
+)
+def test_long_names_and_letters_stand_anywhere(words: list[str]) -> None:
+    given, rest = getopt_long(words, LONG, "wrk")
+
+    assert sorted(read(given)) == [("L", ""), ("d", "1s"), ("t", "2")]
+    assert rest == ["URL"]
+
+
+def test_what_follows_two_dashes_is_no_flag() -> None:
+    given, rest = getopt_long(["-t2", "URL", "--", "-d", "--latency", "x"], LONG, "wrk")
+
+    assert read(given) == [("t", "2")]
+    assert rest == ["URL", "-d", "--latency", "x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--t", "1"], "--t could be several flags"),
+        (["--nothing"], "--nothing is no flag of wrk"),
+        (["--threads"], "-t without its N"),
+        (["--latency=1"], "--latency takes no value, got '1'"),
+        (["-tq", "-q"], "wrk has no flag -q"),
+    ],
+)
+def test_a_long_name_that_cannot_be_read_is_named(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError) as told:
+        getopt_long(words, LONG, "wrk")
+
+    assert told.value.message == said

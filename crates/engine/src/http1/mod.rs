@@ -8,3 +8,4 @@ mod general;
 pub mod known;
 pub mod request;
 pub mod response;
+pub mod whole;

@@ -30,8 +30,20 @@ pub use template::{check_template, columns_of};
 pub use values::{Values, MAX_VALUE_BYTES};
 
 use crate::error::Fault;
+use crate::http1::whole::Framing;
 use crate::plan::{Cookies, Plan, Think};
 use crate::random::Random;
+
+/// Where the requests of a step come from.
+#[derive(Clone, Debug)]
+pub enum Requests {
+    /// From the plan.
+    Planned,
+    /// They are all these bytes, whatever the plan says.
+    Fixed(Vec<u8>, Framing),
+    /// A script makes each.
+    Made,
+}
 
 /// All streams of a plan, compiled.
 #[derive(Debug)]
@@ -46,6 +58,33 @@ impl Program {
     /// What `{{env NAME}}` stands for never appears in a fault.
     pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         compile::program(plan)
+    }
+
+    /// Compiles a plan of one step whose requests come from somewhere else than its text.
+    pub fn compile_with(
+        plan: &Plan,
+        requests: &Requests,
+        reads_answers: bool,
+    ) -> Result<Program, Vec<Fault>> {
+        let mut program = Program::compile(plan)?;
+        for step in program
+            .streams
+            .iter_mut()
+            .flat_map(|stream| &mut stream.steps)
+        {
+            if reads_answers {
+                step.need = Need::Body;
+            }
+            match requests {
+                Requests::Planned => {}
+                Requests::Fixed(bytes, framing) => {
+                    step.request = render::Request::Static(bytes.clone());
+                    step.request_is_head = framing.is_head();
+                }
+                Requests::Made => step.request.render_always(),
+            }
+        }
+        Ok(program)
     }
 }
 

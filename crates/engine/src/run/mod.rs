@@ -12,23 +12,22 @@ mod result;
 mod threads;
 
 use std::io;
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::clock::{monotonic_ns, MILLISECOND};
+use crate::clock::monotonic_ns;
 use crate::error::Fault;
 use crate::plan::Plan;
 use crate::program::Program;
 use crate::record::collector::Live;
 use crate::record::recorder::StreamProgress;
+use crate::script::{Companion, NoScript, Script};
 use crate::transport::tls;
-use crate::worker::Control;
+use crate::worker::{Control, STOP_AHEAD};
 
 pub use limits::Shortage;
-
-/// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
-const STOP_AHEAD: u64 = 25 * MILLISECOND;
 
 /// Why a run could not be made.
 #[derive(Debug)]
@@ -142,14 +141,49 @@ impl Run {
 
     /// Starts the threads; returns when they run.
     pub fn start(&mut self) -> io::Result<()> {
+        let none = || Companion::<NoScript>::default();
+        let companions = (0..self.threads()).map(|_| none()).collect();
+        self.begin(companions).map(|_| ())
+    }
+
+    /// How many engine threads it has.
+    pub fn threads(&self) -> u32 {
+        layout::thread_count(&self.plan)
+    }
+
+    /// Starts the threads of a plan of one stream with one step, each with a script of its own, as many as there are
+    /// threads. Who is given back gets the scripts, in any order, as their threads end.
+    pub fn start_with<S: Script + 'static>(
+        &mut self,
+        companions: Vec<Companion<S>>,
+    ) -> io::Result<Receiver<S>> {
+        let is_plain = self.plan.streams.len() == 1 && self.program.streams[0].steps.len() == 1;
+        if !is_plain || companions.len() != self.threads() as usize {
+            let what = "scripts accompany one stream of one step, one on each thread";
+            return Err(io::Error::other(what));
+        }
+        self.begin(companions)
+    }
+
+    fn begin<S: Script + 'static>(
+        &mut self,
+        companions: Vec<Companion<S>>,
+    ) -> io::Result<Receiver<S>> {
         if self.started.is_some() {
             return Err(io::Error::other("the run was already started"));
         }
-        let (started, supervisor) =
-            threads::start(&self.plan, &self.program, &self.tls, &self.notes, &self.end)?;
+        let (gives_back, given_back) = channel();
+        let frame = threads::Frame {
+            plan: &self.plan,
+            program: &self.program,
+            tls: &self.tls,
+            notes: &self.notes,
+            end: &self.end,
+        };
+        let (started, supervisor) = threads::start(&frame, companions, &gives_back)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
-        Ok(())
+        Ok(given_back)
     }
 
     /// Where the run stands, as JSON; cheap, any time.

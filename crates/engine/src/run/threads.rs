@@ -18,6 +18,7 @@ use crate::record::interval::{IntervalSet, Shape};
 use crate::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use crate::record::ring::ring;
 use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use crate::script::{Companion, Requests, Script, Watch};
 use crate::transport::tls::Configs;
 use crate::transport::{sys, Epoll, Net, Tls};
 use crate::worker::lane::Lane;
@@ -37,8 +38,20 @@ const START_AHEAD: u64 = MILLISECOND;
 const STORE_BYTES: usize = 24 << 20;
 const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
 
+/// How long after the end of a run, beyond its drain and its slowest time-out, a script may still be in a call.
+const PATIENCE_WITH_SCRIPTS: u64 = 500 * MILLISECOND;
+
+/// What all threads of a run begin with.
+pub(super) struct Frame<'a> {
+    pub(super) plan: &'a Arc<Plan>,
+    pub(super) program: &'a Arc<Program>,
+    pub(super) tls: &'a Arc<Configs>,
+    pub(super) notes: &'a [String],
+    pub(super) end: &'a Arc<End>,
+}
+
 /// What a worker thread needs that is made outside of it.
-struct Seat {
+struct Seat<S> {
     number: u32,
     threads: u32,
     plan: Arc<Plan>,
@@ -49,17 +62,18 @@ struct Seat {
     control: Arc<Control>,
     ready: Sender<io::Result<()>>,
     go: Receiver<(u64, u64)>,
+    companion: Companion<S>,
+    gives_back: Sender<S>,
 }
 
 /// Starts everything; returns when the threads run.
-pub(super) fn start(
-    plan: &Arc<Plan>,
-    program: &Arc<Program>,
-    tls: &Arc<Configs>,
-    notes: &[String],
-    end: &Arc<End>,
+pub(super) fn start<S: Script + 'static>(
+    frame: &Frame<'_>,
+    companions: Vec<Companion<S>>,
+    gives_back: &Sender<S>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
-    let threads = layout::thread_count(plan);
+    let Frame { plan, program, .. } = *frame;
+    let threads = companions.len() as u32;
     let names = layout::names(plan, program);
     let files =
         match &plan.record {
@@ -68,11 +82,8 @@ pub(super) fn start(
             })?),
             None => None,
         };
-    let known_end = plan
-        .duration_ns
-        .map_or(u64::MAX, |duration| plan.warmup_ns.saturating_add(duration));
     let control = Arc::new(Control::new(
-        known_end,
+        known_end(plan),
         layout::load_lanes(plan, program, threads),
     ));
     let targets = resolve(plan);
@@ -81,49 +92,9 @@ pub(super) fn start(
         .map(|target| target.addresses.clone())
         .collect();
     let addresses = Arc::new(addresses);
-    let (ready, seated) = channel();
-    let mut workers = Vec::new();
-    let mut gos = Vec::new();
-    let mut progress = Vec::new();
-    let mut ends = Vec::new();
-    for number in 0..threads {
-        let of_thread: Arc<[StreamProgress]> = plan
-            .streams
-            .iter()
-            .map(|_| StreamProgress::default())
-            .collect();
-        let (recorder, of_collector) = recording(plan, program, threads, known_end, &of_thread);
-        let (go_in, go) = channel();
-        let seat = Seat {
-            number,
-            threads,
-            plan: plan.clone(),
-            program: program.clone(),
-            tls: tls.clone(),
-            addresses: addresses.clone(),
-            recorder,
-            control: control.clone(),
-            ready: ready.clone(),
-            go,
-        };
-        workers.push(
-            thread::Builder::new()
-                .name(format!("loadlens-{number}"))
-                .spawn(move || work(seat))?,
-        );
-        gos.push(go_in);
-        progress.push(of_thread);
-        ends.push(of_collector);
-    }
-    drop(ready);
-    for _ in 0..threads {
-        // A thread that fails drops its end; the others see their `go` closed and end too.
-        seated
-            .recv()
-            .map_err(|_| io::Error::other("an engine thread ended before the start"))??;
-    }
+    let crew = seat_all(frame, companions, gives_back, &control, &addresses)?;
     let live = Arc::new(Mutex::new(Live::default()));
-    let collector = Collector::new(names, ends, files, live.clone());
+    let collector = Collector::new(names, crew.ends, files, live.clone());
     let t0 = monotonic_ns() + START_AHEAD;
     let unix = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -132,25 +103,122 @@ pub(super) fn start(
     let started = Arc::new(Started {
         control,
         live,
-        progress,
+        progress: crew.progress,
         t0,
         t0_unix_ns,
         targets,
-        notes: notes.to_vec(),
+        notes: frame.notes.to_vec(),
     });
     let concludes = Concludes {
         plan: plan.clone(),
         program: program.clone(),
         started: started.clone(),
-        end: end.clone(),
+        end: frame.end.clone(),
+        watches: crew.watches,
     };
+    let workers = crew.workers;
     let supervisor = thread::Builder::new()
         .name("loadlens-collect".to_owned())
         .spawn(move || supervise(collector, workers, &concludes))?;
-    for go in gos {
+    for go in crew.gos {
         let _ = go.send((t0, t0_unix_ns)); // a thread that is gone is seen when it is joined
     }
     Ok((started, supervisor))
+}
+
+/// The end that the plan says.
+fn known_end(plan: &Plan) -> u64 {
+    plan.duration_ns
+        .map_or(u64::MAX, |duration| plan.warmup_ns.saturating_add(duration))
+}
+
+/// Threads that wait for their start, and the ends of what leads to them.
+#[derive(Default)]
+struct Crew {
+    workers: Vec<JoinHandle<Option<WorkerEnd>>>,
+    gos: Vec<Sender<(u64, u64)>>,
+    progress: Vec<Arc<[StreamProgress]>>,
+    ends: Vec<ThreadEnds>,
+    watches: Vec<Arc<Watch>>,
+}
+
+/// Starts the threads; returns when all are ready.
+fn seat_all<S: Script + 'static>(
+    frame: &Frame<'_>,
+    companions: Vec<Companion<S>>,
+    gives_back: &Sender<S>,
+    control: &Arc<Control>,
+    addresses: &Arc<Vec<Vec<std::net::SocketAddr>>>,
+) -> io::Result<Crew> {
+    let Frame {
+        plan, program, tls, ..
+    } = *frame;
+    let threads = companions.len() as u32;
+    let (ready, seated) = channel();
+    let mut crew = Crew::default();
+    for (number, companion) in (0..threads).zip(companions) {
+        crew.watches.extend(companion.script.watch());
+        let of_thread: Arc<[StreamProgress]> = plan
+            .streams
+            .iter()
+            .map(|_| StreamProgress::default())
+            .collect();
+        let (recorder, of_collector) =
+            recording(plan, program, threads, known_end(plan), &of_thread);
+        let (go_in, go) = channel();
+        let seat = Seat {
+            number,
+            threads,
+            plan: plan.clone(),
+            program: program_with(plan, program, &companion)?,
+            tls: tls.clone(),
+            addresses: match companion.address {
+                Some(address) => Arc::new(vec![vec![address]]),
+                None => addresses.clone(),
+            },
+            recorder,
+            control: control.clone(),
+            ready: ready.clone(),
+            go,
+            companion,
+            gives_back: gives_back.clone(),
+        };
+        crew.workers.push(
+            thread::Builder::new()
+                .name(format!("loadlens-{number}"))
+                .spawn(move || work(seat))?,
+        );
+        crew.gos.push(go_in);
+        crew.progress.push(of_thread);
+        crew.ends.push(of_collector);
+    }
+    drop(ready);
+    for _ in 0..threads {
+        // A thread that fails drops its end; the others see their `go` closed and end too.
+        seated
+            .recv()
+            .map_err(|_| io::Error::other("an engine thread ended before the start"))??;
+    }
+    Ok(crew)
+}
+
+/// The program of a thread, whose requests may be its own.
+fn program_with<S>(
+    plan: &Plan,
+    program: &Arc<Program>,
+    companion: &Companion<S>,
+) -> io::Result<Arc<Program>> {
+    let requests = &companion.requests;
+    if matches!(requests, Requests::Planned) && !companion.reads_answers {
+        return Ok(program.clone());
+    }
+    match Program::compile_with(plan, requests, companion.reads_answers) {
+        Ok(program) => Ok(Arc::new(program)),
+        // It was compiled before: a file of the plan has changed since.
+        Err(faults) => Err(io::Error::other(
+            faults.first().map(ToString::to_string).unwrap_or_default(),
+        )),
+    }
 }
 
 /// A thread's recorder and the collector's ends of it.
@@ -210,7 +278,7 @@ fn step_counts(program: &Program) -> Vec<usize> {
 }
 
 /// The life of a worker thread.
-fn work(seat: Seat) -> Option<WorkerEnd> {
+fn work<S: Script>(mut seat: Seat<S>) -> Option<WorkerEnd> {
     let prepared = prepare(&seat);
     let net = match prepared {
         Ok(net) => net,
@@ -219,13 +287,18 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
             return None;
         }
     };
-    let lanes = layout::lanes(
+    let mut lanes = layout::lanes(
         &seat.plan,
         &seat.program,
         &seat.addresses,
         seat.number,
         seat.threads,
     );
+    if matches!(&seat.companion.requests, Requests::Fixed(_, framing) if framing.closes()) {
+        for lane in &mut lanes {
+            lane.requests_per_connection = 1;
+        }
+    }
     let is_open = seat
         .plan
         .streams
@@ -248,6 +321,7 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
     let clock = MonotonicClock::new(t0);
     let steps = step_counts(&seat.program);
     let worker = Begin {
+        script: &mut seat.companion.script,
         clock,
         lanes,
         steps,
@@ -255,15 +329,18 @@ fn work(seat: Seat) -> Option<WorkerEnd> {
         control: seat.control,
         settings,
     };
-    Some(if seat.tls.is_plain() {
+    let end = if seat.tls.is_plain() {
         worker.run(net)
     } else {
         worker.run(Tls::new(net, &seat.tls, connections))
-    })
+    };
+    let _ = seat.gives_back.send(seat.companion.script); // nobody may want it
+    Some(end)
 }
 
 /// All that a worker begins with, but for its network.
-struct Begin<'p> {
+struct Begin<'p, S: Script> {
+    script: &'p mut S,
     clock: MonotonicClock,
     lanes: Vec<Lane<'p>>,
     steps: Vec<usize>,
@@ -272,9 +349,10 @@ struct Begin<'p> {
     settings: Settings,
 }
 
-impl Begin<'_> {
+impl<S: Script> Begin<'_, S> {
     fn run<N: Net>(self, net: N) -> WorkerEnd {
-        Worker::new(
+        Worker::with_script(
+            self.script,
             self.clock,
             net,
             self.lanes,
@@ -296,7 +374,7 @@ fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
     }
 }
 
-fn prepare(seat: &Seat) -> io::Result<Epoll> {
+fn prepare<S>(seat: &Seat<S>) -> io::Result<Epoll> {
     if let Some(cpus) = seat.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
         let cpu = cpus[seat.number as usize % cpus.len()];
         sys::pin_to(cpu).map_err(|error| {
@@ -316,6 +394,35 @@ struct Concludes {
     program: Arc<Program>,
     started: Arc<Started>,
     end: Arc<End>,
+    /// Of the scripts that threads may be in.
+    watches: Vec<Arc<Watch>>,
+}
+
+impl Concludes {
+    /// The call of a script that has not come back although its run is long over; its thread cannot be ended.
+    fn stuck(&self) -> Option<String> {
+        let timeout = self
+            .plan
+            .streams
+            .iter()
+            .map(|stream| stream.timeout_ns)
+            .max();
+        let control = &self.started.control;
+        let over = control
+            .end()
+            .saturating_add(self.plan.drain_ns)
+            .saturating_add(timeout.unwrap_or_default())
+            .saturating_add(PATIENCE_WITH_SCRIPTS);
+        let now = monotonic_ns().saturating_sub(self.started.t0);
+        if now < over {
+            return None;
+        }
+        let under_way = self.watches.iter().find_map(|watch| watch.under_way());
+        under_way.map(|(name, began)| {
+            let seconds = now.saturating_sub(began) as f64 / 1e9;
+            format!("{name} has not come back for {seconds:.1} s: does it loop for ever?")
+        })
+    }
 }
 
 /// Collects while the workers run, then joins them and tells the result.
@@ -342,6 +449,9 @@ fn supervise(
             }
             if !panics.is_empty() {
                 concludes.started.control.stop(0);
+            }
+            if let Some(stuck) = concludes.stuck() {
+                return Err(stuck); // its thread is left to itself
             }
         }
         let collected: Collected = collector.finish();
@@ -421,6 +531,7 @@ mod tests {
             program: Arc::new(program),
             started: Arc::new(started),
             end: Arc::new(End::default()),
+            watches: Vec::new(),
         };
         let names = layout::names(&concludes.plan, &concludes.program);
         let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a bug of ours") });

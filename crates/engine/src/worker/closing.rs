@@ -9,6 +9,7 @@ use crate::error::Outcome;
 use crate::feeding::Feeding;
 use crate::plan::Overflow;
 use crate::record::rows::{SampleRow, NO_CONNECTION};
+use crate::script::Script;
 use crate::transport::Net;
 use crate::user::{Phase, NONE};
 
@@ -35,7 +36,7 @@ impl Lane<'_> {
     }
 }
 
-impl<C: Clock, N: Net> Worker<'_, C, N> {
+impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Ends the measured part at `self.end`: counts what waits, censors what is in flight.
     pub(super) fn close_measured_part(&mut self) {
         // Intervals that ended before must not get what is recorded now.

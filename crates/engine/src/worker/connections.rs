@@ -1,6 +1,7 @@
 //! The connections of one worker, in a slab. A token names one connection for good: when its place is
 //! used again, the generation differs and late events of the old one find nothing.
 
+use crate::http1::whole::Framing;
 use crate::user::NONE;
 
 use super::reply::Reply;
@@ -55,6 +56,8 @@ pub struct Connection<H> {
     pub established: u64,
     /// Bytes that came.
     pub bytes_in: u64,
+    /// What follows from the request of a script that is under way.
+    pub framing: Framing,
     /// What of the request has not left yet.
     pub unsent: Unsent,
     /// The answer being read.
@@ -102,6 +105,7 @@ impl<H: Copy> Connections<H> {
                 opened: 0,
                 established: 0,
                 bytes_in: 0,
+                framing: Framing::default(),
                 unsent: Unsent::Nothing,
                 reply: Reply::default(),
             });
@@ -126,6 +130,7 @@ impl<H: Copy> Connections<H> {
             opened: now,
             established: 0,
             bytes_in: 0,
+            framing: Framing::default(),
             unsent: Unsent::Nothing,
             reply: Reply::default(),
         };

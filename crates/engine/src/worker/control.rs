@@ -7,6 +7,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::clock::MILLISECOND;
+
+/// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
+pub const STOP_AHEAD: u64 = 25 * MILLISECOND;
+
 /// The end of a run, as all its threads see it.
 #[derive(Debug)]
 pub struct Control {

@@ -3,10 +3,11 @@
 
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::plan::{Cookies, Overflow};
+use crate::plan::{Cookies, Overflow, Think};
 use crate::program::Judgement;
 use crate::record::recorder::Ended;
 use crate::record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
+use crate::script::Script;
 use crate::transport::{Handshake, Net, NetError};
 use crate::user::{Action, Event, Phase, Scratch, NONE};
 
@@ -72,15 +73,20 @@ pub(super) fn why(error: NetError) -> &'static str {
     }
 }
 
-impl<C: Clock, N: Net> Worker<'_, C, N> {
+impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Takes one event to a user and does what it answers.
     #[inline]
     pub(super) fn step_user(&mut self, who: UserRef, event: Event, now: u64) {
+        let think = if S::IS_THERE {
+            self.pause_by_script(who, event, now)
+        } else {
+            self.lanes[who.lane as usize].think
+        };
         let lane = &mut self.lanes[who.lane as usize];
         let mut scratch = Scratch {
             program: lane.program,
             random: &mut lane.random,
-            think: lane.think,
+            think,
             timing: lane
                 .timetable
                 .as_mut()
@@ -130,6 +136,22 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
                 self.end_lane_if_over(who.lane as usize, now);
             }
         }
+    }
+
+    /// The pause before the next request of a user, where its script makes pauses.
+    fn pause_by_script(&mut self, who: UserRef, event: Event, now: u64) -> Option<Think> {
+        let lane = &mut self.lanes[who.lane as usize];
+        let think = lane.think;
+        let is_before_a_request = matches!(event, Event::Join | Event::Ended { .. });
+        if !is_before_a_request || !self.script.pauses() || lane.quota.is_used_up() {
+            return think;
+        }
+        let ns = self.script.pause_ns(now);
+        if event == Event::Join {
+            lane.users[who.user as usize].due += ns;
+        }
+        self.heed_script(who.lane, now);
+        Some(Think::Fixed { ns })
     }
 
     /// An arrival became due: starts it, keeps it in the backlog or drops it.
@@ -233,6 +255,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         self.in_flight -= 1;
         let ended = self.account(who, index, status, end, now);
         self.recorder.ended(&ended);
+        if S::IS_THERE && !self.is_closing {
+            self.script.ended(&ended);
+        }
     }
 
     /// Everything that the record wants to know about a request that is issued, as it stands at `now`.

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::error::{Class, Outcome};
 use crate::program::StreamProgram;
 use crate::record::interval::Course;
+use crate::script::Script;
 use crate::transport::Net;
 
 use super::timers::UserRef;
@@ -67,7 +68,7 @@ impl Run {
     }
 }
 
-impl<C: Clock, N: Net> Worker<'_, C, N> {
+impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// A request has ended: what that is to the groups around it.
     pub(super) fn end_in_groups(
         &mut self,

@@ -116,7 +116,7 @@ pub struct Lane<'p> {
     pub called: u32,
     /// Users, or places of an open stream.
     pub users: Vec<User>,
-    /// The last head of each step's answers.
+    /// The last head of each step's answers, and behind them of answers to HEAD that a script has asked.
     pub known: Vec<KnownHead>,
     /// What users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
@@ -330,6 +330,7 @@ impl<'p> Lane<'p> {
                 .steps
                 .iter()
                 .map(|step| KnownHead::new(step.request_is_head))
+                .chain([KnownHead::new(true)])
                 .collect(),
             values: vec![Values::default(); if program.slots > 0 { users.len() } else { 0 }],
             jars: match program.cookies {

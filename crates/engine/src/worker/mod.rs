@@ -26,11 +26,12 @@ use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
 use crate::feeding::Used;
 use crate::program::CheckTally;
 use crate::record::recorder::{Recorder, Remains};
+use crate::script::{NoScript, Script, Wish};
 use crate::transport::{Negotiated, Net, Ready};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
-pub use control::Control;
+pub use control::{Control, STOP_AHEAD};
 use lane::Lane;
 use reply::Store;
 use timers::{Kind, Timer, Timers, UserRef};
@@ -157,7 +158,7 @@ impl Stalls {
 }
 
 /// One engine thread's state.
-pub struct Worker<'p, C: Clock, N: Net> {
+pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     clock: C,
     net: N,
     lanes: Vec<Lane<'p>>,
@@ -177,6 +178,7 @@ pub struct Worker<'p, C: Clock, N: Net> {
     store: Store,
     recorder: Recorder,
     control: Arc<Control>,
+    script: S,
     settings: Settings,
     /// First step of each stream among all steps.
     first_step: Vec<u32>,
@@ -199,6 +201,25 @@ pub struct Worker<'p, C: Clock, N: Net> {
 impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
     /// A worker for `lanes`; `steps` are the numbers of steps of all streams of the plan.
     pub fn new(
+        clock: C,
+        net: N,
+        lanes: Vec<Lane<'p>>,
+        steps: &[usize],
+        recorder: Recorder,
+        control: Arc<Control>,
+        settings: Settings,
+    ) -> Self {
+        Worker::with_script(
+            NoScript, clock, net, lanes, steps, recorder, control, settings,
+        )
+    }
+}
+
+impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
+    /// A worker as [`Worker::new`] makes it, accompanied by a script.
+    #[allow(clippy::too_many_arguments)] // those of `new`, and the script
+    pub fn with_script(
+        script: S,
         clock: C,
         net: N,
         lanes: Vec<Lane<'p>>,
@@ -234,6 +255,7 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             horizon: 0,
             recorder,
             control,
+            script,
             settings,
             first_step,
             left: vec![Left::default(); all],
@@ -566,6 +588,20 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         self.control.end_part(now);
         self.look_at_end();
         self.set_horizon();
+    }
+
+    /// Does what the script of a lane wants after one of its calls.
+    #[inline]
+    fn heed_script(&mut self, lane: u8, now: u64) {
+        let wish = self.script.wish();
+        if wish == Wish::GoOn {
+            return;
+        }
+        self.lanes[lane as usize].quota.close();
+        if wish == Wish::EndRun {
+            self.control.stop(now + STOP_AHEAD);
+            self.look_at_end();
+        }
     }
 
     fn is_finished(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::error::Outcome;
 use crate::program::{Answer, Judgement};
+use crate::script::Script;
 use crate::transport::{Handshake, Io, Net, NetError, Ready};
 use crate::user::Phase;
 
@@ -15,7 +16,7 @@ use super::Worker;
 /// Receives of one connection before the others have their turn.
 const RECEIVES_AT_ONCE: u32 = 16;
 
-impl<C: Clock, N: Net> Worker<'_, C, N> {
+impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Does what one event asks for; returns the time.
     #[inline]
     pub(super) fn serve(&mut self, mut ready: Ready) -> u64 {
@@ -142,7 +143,12 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             user.first = now.max(1);
         }
         let need = lane.program.steps[user.step as usize].need;
-        let known = &mut lane.known[user.step as usize];
+        let known = if S::IS_THERE && connection.framing.is_head() {
+            lane.program.steps.len()
+        } else {
+            user.step as usize
+        };
+        let known = &mut lane.known[known];
         let input = &self.buffer[..count];
         match connection.reply.feed(input, need, known, &mut self.store) {
             Fed::More => true,
@@ -211,7 +217,13 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             os_error: 0,
         };
         connection.answered += u32::from(end.outcome.is_answered());
+        if S::IS_THERE && self.script.reads_answers() && !self.is_closing {
+            self.script.answer(now, head.status, head_bytes, body);
+        }
         self.record_end(who, Some(index), head.status, end, now);
+        if S::IS_THERE {
+            self.heed_script(who.lane, now);
+        }
         match closed.or_else(|| self.reason_to_close(index, head.keep_alive, excess, look_again)) {
             None => self.release(index, now),
             Some(side) => self.close(index, side, Outcome::Ok, now),
@@ -236,6 +248,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
         }
         if connection.issued >= lane.requests_per_connection || connection.unsent != Unsent::Nothing
         {
+            return Some(ClosedBy::Client);
+        }
+        if S::IS_THERE && connection.framing.closes() {
             return Some(ClosedBy::Client);
         }
         if !keep_alive {

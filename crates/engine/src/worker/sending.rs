@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::error::Outcome;
 use crate::program::{Records, RenderContext};
 use crate::record::rows::ConnectionRow;
+use crate::script::Script;
 use crate::transport::{Io, Net, NetError};
 use crate::user::{Phase, NONE};
 
@@ -16,7 +17,7 @@ use super::{Worker, SENDS_AT_ONCE};
 /// Where connections do not stand at once, every so many-th is tried all the same.
 const TRY_AGAIN: u32 = 64;
 
-impl<C: Clock, N: Net> Worker<'_, C, N> {
+impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Issues everything in the ready queue.
     #[inline]
     pub(super) fn send_ready(&mut self) {
@@ -235,6 +236,9 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
     }
 
     fn transmit_rendered(&mut self, index: u32, who: UserRef, now: u64) {
+        if S::IS_THERE && self.script.makes_requests() {
+            return self.transmit_made(index, who, now);
+        }
         let lane = &mut self.lanes[who.lane as usize];
         let user = &lane.users[who.user as usize];
         let step = &lane.program.steps[user.step as usize];
@@ -266,16 +270,40 @@ impl<C: Clock, N: Net> Worker<'_, C, N> {
             let unix_ns = self.settings.t0_unix_ns + now;
             jar.put(&mut self.rendered, !step.has_own_cookie, unix_ns);
         }
+        self.send_rendered(index, now);
+    }
+
+    /// Sends the request that the script makes.
+    fn transmit_made(&mut self, index: u32, who: UserRef, now: u64) {
+        self.rendered.clear();
+        let made = self.script.request(now, &mut self.rendered);
+        self.heed_script(who.lane, now);
+        let Some(framing) = made else {
+            // Nothing was sent: the connection is as good as before.
+            let end = End::failure(Outcome::Limit, "the script has made no request", 0);
+            self.record_end(who, Some(index), 0, end, now);
+            self.release(index, now);
+            self.go_on(who, end, now);
+            return;
+        };
+        self.connections.get_mut(index).framing = framing;
+        self.send_rendered(index, now);
+    }
+
+    /// Sends what was rendered for the user of a connection.
+    #[inline]
+    fn send_rendered(&mut self, index: u32, now: u64) {
         let connection = self.connections.get_mut(index);
         let Some(handle) = connection.handle else {
             return;
         };
+        let stream = self.lanes[connection.lane as usize].stream;
         let sent = match self.net.send(handle, &self.rendered) {
             Io::Bytes(sent) => sent,
             Io::Later | Io::End | Io::Cut => 0,
             Io::Broken(error) => return self.break_connection(index, error, now),
         };
-        self.recorder.bytes_out(lane.stream, sent);
+        self.recorder.bytes_out(stream, sent);
         if sent < self.rendered.len() {
             let buffer = self.store.take();
             if self.store.append(buffer, &self.rendered[sent..]) {

@@ -48,6 +48,24 @@ fn a_connection_for_each_request_says_close() {
 }
 
 #[test]
+fn a_request_given_whole_is_one_constant_and_one_made_by_a_script_is_none() {
+    let plan = plan(json!([{"name": "a", "method": "GET", "path": "/"}]));
+    let whole = b"HEAD /x HTTP/1.1\r\n\r\n".to_vec();
+    let framing = crate::http1::whole::one(&whole).unwrap();
+    let compiled = |requests: &Requests, reads_answers: bool| {
+        let mut program = Program::compile_with(&plan, requests, reads_answers).unwrap();
+        program.streams[0].steps.remove(0)
+    };
+
+    let fixed = compiled(&Requests::Fixed(whole.clone(), framing), false);
+    let made = compiled(&Requests::Made, true);
+
+    assert_eq!(fixed.static_bytes(), Some(whole.as_slice()));
+    assert!(fixed.request_is_head && fixed.need == Need::Nothing);
+    assert!(!made.is_static() && made.need == Need::Body);
+}
+
+#[test]
 fn a_method_that_expects_a_body_says_that_there_is_none() {
     // RFC 9110 8.6
     for (method, length) in [

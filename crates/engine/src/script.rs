@@ -1,0 +1,212 @@
+//! What the engine knows of a script that accompanies a load: it may make requests, pause before them and read answers.
+//!
+//! A worker is generic over its script, as it is over its clock and its network: without one ([`NoScript`]) nothing of
+//! this is in the compiled loop. What a script is written in is known only to whoever implements [`Script`].
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use crate::http1::whole::Framing;
+pub use crate::program::Requests;
+use crate::record::recorder::Ended;
+
+/// What a script wants after one of its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Nothing.
+    GoOn,
+    /// That its thread issues no more requests.
+    EndThread,
+    /// That the whole run ends: it has failed.
+    EndRun,
+}
+
+/// A script on one engine thread. Times are nanoseconds since the start of the load.
+pub trait Script: Send {
+    /// Whether there is one.
+    const IS_THERE: bool = true;
+
+    /// Whether it makes each request; if not, all of them are what the program of the stream says.
+    fn makes_requests(&self) -> bool;
+
+    /// Whether it says how long to pause before each request.
+    fn pauses(&self) -> bool;
+
+    /// Whether it reads answers.
+    fn reads_answers(&self) -> bool;
+
+    /// Appends the next request to `out`; none: there is none, and [`Script::wish`] says what follows from it.
+    fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing>;
+
+    /// The pause before the next request.
+    fn pause_ns(&mut self, now: u64) -> u64;
+
+    /// Takes a whole answer.
+    fn answer(&mut self, now: u64, status: u16, head: &[u8], body: &[u8]);
+
+    /// Takes notice of the end of a request within the measured part.
+    fn ended(&mut self, ended: &Ended);
+
+    /// What it wants; asked after each of its calls.
+    fn wish(&self) -> Wish;
+
+    /// Where it is, for whoever waits for it.
+    fn watch(&self) -> Option<Arc<Watch>> {
+        None
+    }
+}
+
+/// No script.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoScript;
+
+impl Script for NoScript {
+    const IS_THERE: bool = false;
+
+    fn makes_requests(&self) -> bool {
+        false
+    }
+
+    fn pauses(&self) -> bool {
+        false
+    }
+
+    fn reads_answers(&self) -> bool {
+        false
+    }
+
+    fn request(&mut self, _: u64, _: &mut Vec<u8>) -> Option<Framing> {
+        None
+    }
+
+    fn pause_ns(&mut self, _: u64) -> u64 {
+        0
+    }
+
+    fn answer(&mut self, _: u64, _: u16, _: &[u8], _: &[u8]) {}
+
+    fn ended(&mut self, _: &Ended) {}
+
+    fn wish(&self) -> Wish {
+        Wish::GoOn
+    }
+}
+
+/// A script is used where it stands, so that what it holds is there after the worker.
+impl<S: Script> Script for &mut S {
+    fn makes_requests(&self) -> bool {
+        (**self).makes_requests()
+    }
+
+    fn pauses(&self) -> bool {
+        (**self).pauses()
+    }
+
+    fn reads_answers(&self) -> bool {
+        (**self).reads_answers()
+    }
+
+    fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing> {
+        (**self).request(now, out)
+    }
+
+    fn pause_ns(&mut self, now: u64) -> u64 {
+        (**self).pause_ns(now)
+    }
+
+    fn answer(&mut self, now: u64, status: u16, head: &[u8], body: &[u8]) {
+        (**self).answer(now, status, head, body);
+    }
+
+    fn ended(&mut self, ended: &Ended) {
+        (**self).ended(ended);
+    }
+
+    fn wish(&self) -> Wish {
+        (**self).wish()
+    }
+}
+
+/// Which call of a script has not come back, and since when: read by another thread, so that one that loops for ever
+/// cannot hold up the end of a run.
+#[derive(Debug)]
+pub struct Watch {
+    /// When the call began, plus 1; 0: none is under way.
+    began: AtomicU64,
+    call: AtomicUsize,
+    names: Vec<String>,
+}
+
+impl Watch {
+    /// Nothing under way; `names` are those of the calls, as a message shows them.
+    pub fn new(names: Vec<String>) -> Self {
+        Watch {
+            began: AtomicU64::new(0),
+            call: AtomicUsize::new(0),
+            names,
+        }
+    }
+
+    /// Call number `call` begins.
+    #[inline]
+    pub fn enter(&self, call: usize, now: u64) {
+        self.call.store(call, Ordering::Relaxed);
+        self.began.store(now + 1, Ordering::Relaxed);
+    }
+
+    /// It came back.
+    #[inline]
+    pub fn leave(&self) {
+        self.began.store(0, Ordering::Relaxed);
+    }
+
+    /// The call that is under way, and when it began.
+    pub fn under_way(&self) -> Option<(&str, u64)> {
+        let began = self.began.load(Ordering::Relaxed).checked_sub(1)?;
+        let name = self.names.get(self.call.load(Ordering::Relaxed))?;
+        Some((name, began))
+    }
+}
+
+/// What one thread of a run carries beside its part of the load.
+#[derive(Debug)]
+pub struct Companion<S> {
+    /// The script.
+    pub script: S,
+    /// Where its requests come from.
+    pub requests: Requests,
+    /// Whether the script wants to see answers.
+    pub reads_answers: bool,
+    /// Where the thread connects to; none: to the target's addresses.
+    pub address: Option<SocketAddr>,
+}
+
+impl Default for Companion<NoScript> {
+    fn default() -> Self {
+        Companion {
+            script: NoScript,
+            requests: Requests::Planned,
+            reads_answers: false,
+            address: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_names_the_call_that_has_not_come_back() {
+        let watch = Watch::new(vec!["a:1: request()".to_owned(), "a:9: delay()".to_owned()]);
+        assert_eq!(watch.under_way(), None);
+
+        watch.enter(1, 0); // also one that begins at the start
+        assert_eq!(watch.under_way(), Some(("a:9: delay()", 0)));
+        watch.leave();
+        watch.enter(0, 70);
+
+        assert_eq!(watch.under_way(), Some(("a:1: request()", 70)));
+    }
+}

@@ -1,0 +1,156 @@
+//! A script without a function `request` costs nothing for a request: its requests are the plan's own static ones, and
+//! counting latencies allocates nothing once their pages are there.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use loadlens_engine::http1::whole::Framing;
+use loadlens_engine::record::recorder::Ended;
+use loadlens_engine::run::Run;
+use loadlens_engine::script::{Companion, Requests, Script, Watch, Wish};
+use loadlens_lua::{Asked, Running, Session};
+use loadlens_origin::{Config, Origin};
+use serde_json::json;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it is; counting touches a thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// A script whose thread's allocations are counted from the end of one request to that of a later one.
+struct Counted {
+    script: Running,
+    ended: u64,
+    at_first: u64,
+    between: Arc<AtomicU64>,
+}
+
+const FIRST: u64 = 10_000;
+const LAST: u64 = 50_000;
+
+impl Script for Counted {
+    fn makes_requests(&self) -> bool {
+        self.script.makes_requests()
+    }
+    fn pauses(&self) -> bool {
+        self.script.pauses()
+    }
+    fn reads_answers(&self) -> bool {
+        self.script.reads_answers()
+    }
+    fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing> {
+        self.script.request(now, out)
+    }
+    fn pause_ns(&mut self, now: u64) -> u64 {
+        self.script.pause_ns(now)
+    }
+    fn answer(&mut self, now: u64, status: u16, head: &[u8], body: &[u8]) {
+        self.script.answer(now, status, head, body);
+    }
+    fn ended(&mut self, ended: &Ended) {
+        self.script.ended(ended);
+        self.ended += 1;
+        let now = ALLOCATIONS.with(Cell::get);
+        if self.ended == FIRST {
+            self.at_first = now;
+        }
+        if self.ended == LAST {
+            self.between.store(now - self.at_first, Ordering::Release);
+        }
+    }
+    fn wish(&self) -> Wish {
+        self.script.wish()
+    }
+    fn watch(&self) -> Option<Arc<Watch>> {
+        self.script.watch()
+    }
+}
+
+#[test]
+fn a_script_without_a_function_request_allocates_nothing_for_a_request() {
+    let origin = Origin::start(Config::default()).unwrap();
+    let file = std::env::temp_dir().join(format!("loadlens-static-{}.lua", std::process::id()));
+    std::fs::write(
+        &file,
+        "wrk.method = 'POST'\nwrk.body = 'a=b'\nwrk.path = '/echo'\nfunction done() end",
+    )
+    .unwrap();
+    let asked = Asked {
+        script: file.to_str().map(str::to_owned),
+        scheme: "http".to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port: Some(origin.port.to_string()),
+        path: "/".to_owned(),
+        headers: Vec::new(),
+        args: Vec::new(),
+        threads: 1,
+        timeout_ns: 2_000_000_000,
+        duration_ns: 10_000_000_000,
+    };
+    let plan = json!({
+        "schema_version": 1, "seed": 1, "threads": 1,
+        "streams": [{
+            "name": "load", "role": "load", "timeout_ns": 2_000_000_000u64, "cookies": "off",
+            "target": {"host": "127.0.0.1", "port": origin.port, "authority": "origin"},
+            "scenarios": [{"name": "request", "weight": 1.0, "steps": [{"name": "request", "method": "GET", "path": "/"}]}],
+            "workload": {"kind": "closed", "users": 20, "requests": LAST},
+        }],
+    });
+    let mut session = Session::prepare(&asked).unwrap();
+    let between = Arc::new(AtomicU64::new(u64::MAX));
+
+    let mut run = Run::new(&plan.to_string()).unwrap();
+    let companions: Vec<_> = session
+        .companions()
+        .into_iter()
+        .map(|companion| {
+            assert!(matches!(companion.requests, Requests::Fixed(..)));
+            Companion {
+                script: Counted {
+                    script: companion.script,
+                    ended: 0,
+                    at_first: 0,
+                    between: between.clone(),
+                },
+                requests: companion.requests,
+                reads_answers: companion.reads_answers,
+                address: companion.address,
+            }
+        })
+        .collect();
+    let _given_back = run.start_with(companions).unwrap();
+    assert!(run.wait(Duration::from_secs(60)));
+    std::fs::remove_file(&file).unwrap();
+
+    let few = between.load(Ordering::Acquire);
+    // A page of counts is made when an answer takes longer than any before it by some milliseconds.
+    assert!(few <= 8, "{few} allocations for {} requests", LAST - FIRST);
+    assert_eq!(origin.books().paths["/echo"].received, LAST);
+}

@@ -1,0 +1,7 @@
+//! Scripts on the engine's threads, against the origin, whose books are the truth.
+
+mod faults;
+mod harness;
+mod hooks;
+mod phases;
+mod requests;
