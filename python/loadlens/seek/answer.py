@@ -27,6 +27,7 @@ from loadlens.stats.trials import over_trials
 from loadlens.store import RunRecord, TrialRecord
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
+NOT_REACHED: Final = "not reached"
 WATCH: Final = "the CPU of the service's processes: --pid PID, or --start CMD"
 GAUGES: Final = "what the service says of its pools and locks: --metrics URL"
 # What would show a rival that could not be excluded, by its name: from outside, and with processes watched.
@@ -120,7 +121,7 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
         return Reach(Undecided("capacity", "1/s", found.reason), reached)
     saturation = found.saturation
     if saturation.verdict == "underdriven":
-        return Reach(Undecided("capacity", "1/s", f"not reached: {saturation.reason}"), reached)
+        return Reach(Undecided("capacity", "1/s", f"{NOT_REACHED}: {saturation.reason}"), reached)
     floor = (1 - load.ON_PLATEAU) * max(_mean(step.throughput_trials) for step in curve.steps)
     plateau = [
         step
@@ -215,7 +216,11 @@ def _capacity_words(capacity: Undecided, told: Json) -> str:
         "generator": "the generator was the limit",
         "interrupted": "it was ended on request",
     }.get(str(told.get("because")))
-    return f"the capacity is {capacity.reason}" + (f"; {stood}" if stood else "")
+    is_short = capacity.reason.startswith(NOT_REACHED)
+    text = (
+        f"the capacity is {capacity.reason}" if is_short else f"the capacity is not known: {capacity.reason}"
+    )
+    return text + (f"; {stood}" if stood else "")
 
 
 # --- what others pay, what to do -------------------------------------------------------------------------
@@ -229,9 +234,9 @@ def _others(curve: Curve | None, told: Json) -> str:
     light = None if probe is None else next((p for p in first.probes if p.label == probe.label), None)
     if probe is None or not isinstance(probe.response.mean, Estimate):
         return ""
-    unit = "users" if curve.is_closed else "requests/s"
+    at = users(top.load) if curve.is_closed else f"{top.load:g} requests/s"
     who = "one more request of the same" if _probe_is_load(told) else probe.request
-    text = f"{who} takes {shown(probe.response.mean)} at {top.load:g} {unit}"
+    text = f"{who} takes {shown(probe.response.mean)} at {at}"
     before = None if light is None else light.response.mean
     if light is None or first is top or not isinstance(before, Estimate):
         return f"{text}."
