@@ -31,7 +31,7 @@ def read(
         return Insufficient("gaps between completions were not recorded")
     shortest = idle_time(response)
     if isinstance(shortest, Insufficient):
-        return shortest
+        return Insufficient(f"{response.observed} requests: too few to tell a pause from chance")
     stalls = [
         (float(row["start_s"]) - longest, float(row["start_s"]) + float(row["length_s"]))
         for row in counters

@@ -45,6 +45,17 @@ def test_a_client_that_waits_for_answers_is_found_out() -> None:
     assert not checked(np.sort(sent), 100.0).is_as_planned
 
 
+def test_a_rate_that_swings_is_found_by_its_counts_though_its_gaps_look_exponential() -> None:
+    random = np.random.default_rng(4)
+    swinging = np.where((np.arange(5000) // 500) % 2 == 0, 75.0, 125.0)  # ten stretches of 500 requests
+
+    found = checked(np.cumsum(random.exponential(1.0, 5000) / swinging), 96.0)
+
+    assert found.distance < 0.04
+    assert found.correlation > 0.3
+    assert not found.is_as_planned
+
+
 def test_an_even_stream_is_none_of_chance() -> None:
     found = checked(np.arange(5000) / 100.0, 100.0)
 

@@ -79,9 +79,10 @@ def test_the_resource_whose_bound_is_the_plateau_explains_it() -> None:
 
 
 def test_a_plateau_below_every_bound_is_no_measured_resources() -> None:
-    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.002))], around(95.0))
+    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.002))], around(700.0))
 
     assert is_no_measured_resource(found)
+    assert not is_no_measured_resource(bounds([Resource("cpu", 2, around(0.002))], around(800.0)))
     assert not is_no_measured_resource(())
 
 
