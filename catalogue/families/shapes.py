@@ -83,7 +83,7 @@ def _starved(draws: Draws) -> Drawn:
     return pair(
         server(draws, wait(base), more),
         Label((need("fairness.starvation"),), LIMITS_OF_THE_MACHINE | {"mixture.slow-path"}),
-        {"slower": Number(slower, "ratio"), "starved": share(1 / one_in)},
+        {"slower": Number(slower, "ratio"), "starved": share(1 / one_in), "alone": ms(base)},
         server(draws, wait(base)),
     )
 
