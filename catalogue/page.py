@@ -46,8 +46,8 @@ def _head(rows: Sequence[Mapping[str, Any]], found: Scores) -> list[str]:
     busy = statistics.median(row["others_busy"] for row in rows)
     return [
         f"{found.cases} services of {len(families)} of {len(FAMILIES)} families, diagnosed at {subjects} "
-        f"(tier {tiers}, budget {budgets}). Before it began, others used {busy:.0%} of the processors "
-        f"(median){_warning(busy)}.",
+        f"(tier {tiers}, budget {budgets}). Others used {busy:.0%} of the processors before "
+        f"each began (median){_warning(busy)}.",
         "",
         "| | | 95 % interval |",
         "| --- | --- | --- |",

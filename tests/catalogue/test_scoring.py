@@ -184,5 +184,5 @@ def test_the_table_says_how_many_and_which_rules_exist() -> None:
 
     assert f"1 services of 1 of {len(FAMILIES)} families, diagnosed at c0ffee" in text
     assert "| mixture.slow-path | no | 0 | 0 |  | 0 | 1 | 0.00 (0.00 to 0.79) |" in text
-    assert "others used 50% of the processors (median): what computes" in text
+    assert "Others used 50% of the processors before each began (median): what computes" in text
     assert page.table([]) == "Nothing has been run yet.\n"
