@@ -149,8 +149,10 @@ def explain(
 ) -> None:
     """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
 
-    Doubles users from one until more of them bring no more, with a cheap probe beside every level. Ends early
-    when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives the answer so far.
+    URL... are URLs of one service, the cheapest of several the probe and the others the load; or one study,
+    whose quick profile is run; or one record. Doubles users from one until more of them bring no more, with the
+    probe beside every level. Ends early when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives
+    the answer so far.
     """
     flags = ExplainFlags(
         pids=tuple(pid or ()),
@@ -214,7 +216,13 @@ class _Show:
 def _path_of(targets: list[str]) -> Path | None:
     """The study or record that is meant; none: they are URLs."""
     path = Path(targets[0])
-    if "://" in targets[0] or not path.exists():
+    if "://" in targets[0]:
+        return None
+    if not path.exists():
+        if targets[0].startswith(("/", "./", "../")) or path.suffix in (".yaml", ".yml"):
+            raise UsageError(
+                f"there is no study or record {targets[0]}", where="explain", hint="a URL: http://..."
+            )
         return None
     if len(targets) > 1:
         raise UsageError(f"{path} stands alone", where="explain", hint="one study or record, or URLs")

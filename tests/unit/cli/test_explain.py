@@ -188,6 +188,13 @@ def test_flags_of_urls_beside_a_study_are_refused(tmp_path: Path) -> None:
     assert "says itself what is asked" in str(done.exception)
 
 
+@pytest.mark.parametrize("path", ["/nowhere/x", "./study", "study.yaml"])
+def test_a_path_that_is_not_there_is_not_taken_for_a_url(path: str) -> None:
+    done = CliRunner().invoke(app, ["explain", path])
+
+    assert f"there is no study or record {path}" in str(done.exception)
+
+
 def test_a_study_stands_alone(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["explain", str(tmp_path), URL])
 
