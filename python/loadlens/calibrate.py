@@ -21,6 +21,7 @@ from typing import Any, Literal
 from loadlens import calibration, engine, machine, testbed
 from loadlens.calibration import Calibration, Ceiling, Lateness, Limit, Timer
 from loadlens.errors import EngineError
+from loadlens.interop import drivers
 from loadlens.model.study import Study
 from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
 
@@ -158,7 +159,7 @@ def _cpu_ticks() -> dict[str, int] | None:
 
 def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
     """What the study asks of the machine."""
-    checks = [_programs(study)]
+    checks = [_programs(study), *([made] if (made := _drivers(study)) is not None else [])]
     wanted = max((_connections(case.workload, case.connection) for case in study.cases), default=0)
     soft, hard = facts["max_descriptors"]
     words = f"{wanted} connections at once, {soft} descriptors allowed"
@@ -178,6 +179,16 @@ def missing_programs(study: Study) -> tuple[testbed.Missing, ...]:
     """Every program that the services of any case need and this machine lacks: `run` would refuse for it."""
     services = dict.fromkeys(service for case in study.cases for service in case.services)
     return testbed.missing(services, Path(study.folder))
+
+
+def _drivers(study: Study) -> Check | None:
+    """The programs that are to make loads; none where our engine makes them all."""
+    names = dict.fromkeys(case.driver for case in study.cases if case.driver is not None)
+    lacking = drivers.missing(study)
+    if lacking:
+        words = f"missing: {', '.join(driver.program for driver in lacking)}"
+        return Check("drivers", "bad", words, drivers.how_to_install(lacking))
+    return Check("drivers", "ok", f"nothing is missing of {', '.join(names)}") if names else None
 
 
 def _programs(study: Study) -> Check:

@@ -170,12 +170,21 @@ def _start_is_measured(study: Study, cores: int) -> Iterator[DesignFault]:
     for experiment, cases in _experiments(study).items():
         if any(_is_timed(c) and c.warmup_ns == 0 and c.fresh == "trial" and c.services for c in cases):
             message = "fresh processes and no warm-up: the start is part of the figures"
-            yield DesignFault(
-                "warmup.none", experiment, message, "warmup: auto, unless the start is the question"
-            )
+            way = "fresh: block" if any(c.driver is not None for c in cases) else "warmup: auto"
+            yield DesignFault("warmup.none", experiment, message, f"{way}, unless the start is the question")
 
 
 # ------------------------------------------------------------------------------------------------------ load
+
+
+def _begins_differ(study: Study, cores: int) -> Iterator[DesignFault]:
+    """A program that knows no warm-up beside our engine, which has an automatic one."""
+    for experiment, cases in _experiments(study).items():
+        drivers = dict.fromkeys(case.driver for case in cases if case.driver is not None)
+        if drivers and any(case.driver is None and case.warmup_ns is None for case in cases):
+            names = ", ".join(drivers)
+            message = f"our engine warms the service up before it measures, {names} measures from the start"
+            yield DesignFault("drivers.warmup", experiment, message, "warmup: 0s")
 
 
 def _connections_called_users(study: Study, cores: int) -> Iterator[DesignFault]:
@@ -354,6 +363,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _too_short_for_the_slowest,
     _too_few_for_the_quantile,
     _start_is_measured,
+    _begins_differ,
     _connections_called_users,
     _no_idle_baseline,
     _changes_while_measured,

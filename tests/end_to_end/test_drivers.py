@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from benches.measuring import Origin
 
+from loadlens import analyse, store
 from loadlens.interop.drivers import DRIVERS
+from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from tests.end_to_end.hitting import LIMIT_S, command, environment, hit, settled_books, tried
 
 pytestmark = pytest.mark.end_to_end
@@ -33,9 +35,10 @@ def test_answers_are_those_of_the_books(server: Origin, name: str) -> None:
 
     requests = result["requests"]
     assert requests["failed"] == requests["unexpected_status"] == 0
-    assert requests["ok"] == requests["answered"] > 20
+    assert requests["ok"] == requests["answered"] > 5  # locust on a busy machine
     # What was in flight when it stopped was answered and read by nobody: at most one a connection.
     assert 0 <= books["answered"] - requests["answered"] <= 4
+    assert result["generator"]["cpu_s"] > 0  # the system tells, whatever the program does not
     assert 4 <= books["connections"]["accepted"] <= 5  # wrk tries the port once before it begins
     assert result["throughput_rps"]["value"] == pytest.approx(requests["ok"] / result["duration_s"])
 
@@ -86,7 +89,7 @@ def test_method_headers_and_body_arrive(server: Origin, name: str) -> None:
 def test_statuses_that_are_not_expected_are_no_successes(server: Origin, name: str) -> None:
     requests = hit(server, "/status/503", "-c", "1", "-d", "1s", "--driver", name)["requests"]
 
-    assert requests["answered"] > 10
+    assert requests["answered"] > 5
     assert requests["ok"] in (0, None)  # ab tells 3xx and 5xx not apart
     assert requests["unexpected_status"] in (requests["answered"], None)
 
@@ -145,12 +148,66 @@ def test_everything_that_a_driver_cannot_do_is_named_at_once(server: Origin) -> 
     assert server.books()["received"] == 0
 
 
-@pytest.mark.parametrize("arguments", [("--driver", "siege"), ("--driver", "wrk", "-o", "kept")])
-def test_what_is_no_driver_or_keeps_no_record_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    done = tried("http://127.0.0.1:9/", *arguments, cwd=tmp_path)
+def test_what_is_no_driver_is_refused(tmp_path: Path) -> None:
+    done = tried("http://127.0.0.1:9/", "--driver", "siege", "-o", "kept", cwd=tmp_path)
 
     assert done.returncode == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_record_is_kept_of_what_a_driver_tells(server: Origin, name: str, tmp_path: Path) -> None:
+    told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
+
+    record = store.open_run(tmp_path / "kept")
+    trial = record.trials[0]
+
+    assert record.damage == trial.damage() == ()
+    assert trial.driver is not None
+    assert trial.driver["name"] == name
+    assert trial.engine is not None
+    assert trial.engine["streams"][0]["requests"] == told["requests"]
+    assert trial.engine["streams"][0]["response_time_s"] is None
+    # Rows of the sample log only where the program tells each request, and then all that ended.
+    ended = told["requests"]["answered"] + told["requests"]["failed"]
+    assert trial.samples().height == (ended if trial.driver["tells_requests"] else 0)
+    assert (trial.counters(), trial.intervals(), trial.connections().height) == ([], [], 0)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_literal_credentials_reach_the_server_and_no_file(server: Origin, name: str, tmp_path: Path) -> None:
+    secret = "Bearer s3cr3t-of-nobody"
+    flags = ("-H", f"Authorization: {secret}", "-c", "1", "-d", "1s", "-o", str(tmp_path / "kept"))
+
+    told = hit(server, "/", *flags, "--driver", name)
+
+    assert secret not in json.dumps(told)
+    for path in (tmp_path / "kept").rglob("*"):
+        assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_kept_record_makes_a_report_of_what_was_told_and_of_nothing_else(
+    server: Origin, name: str, tmp_path: Path
+) -> None:
+    told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
+
+    report = analyse.report(store.open_run(tmp_path / "kept"))
+    cell = next(iter(report.matrices[0].cells.values()))
+
+    rate, mean, p99 = (cell.figures[key] for key in ("rate", "service_mean", "service_p99"))
+    assert isinstance(rate, Estimate)
+    assert rate.point == pytest.approx(told["throughput_rps"]["value"], rel=0.01)
+    assert isinstance(mean, Estimate)
+    assert mean.point == pytest.approx(told["service_time_s"]["mean"]["value"], rel=0.01)
+    if told["driver"]["tells_requests"]:  # then it needs as many as ours does
+        assert isinstance(p99, (Estimate, Undecided))
+    else:
+        assert isinstance(p99, Estimate)
+        assert p99.point == told["service_time_s"]["p99"]["value"]
+    assert cell.figures["mean"] == NotMeasured(
+        "response_time.mean", f"{name} does not say when requests were due"
+    )
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="not installed: apt-get install wrk")

@@ -324,6 +324,23 @@ def test_when_the_keeper_is_killed_the_lab_notices_and_ends_everything(tmp_path:
     assert left == []
 
 
+def test_a_process_that_ended_leaves_its_cpu_time_and_when_that_was(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 0.2: pass"
+    with Keeper(marker=f"test-{secrets.token_hex(4)}") as keeper:
+        before = time.monotonic_ns()
+        keeper.spawn("one", Command((sys.executable, "-c", burn), {"PATH": "/usr/bin:/bin"}, tmp_path))
+        until = time.monotonic() + 30
+        while (standing := keeper.standing()["one"]).status is None:
+            assert standing.cpu_s is None
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    assert standing.cpu_s is not None
+    assert 0.2 <= standing.cpu_s < 5  # CPU time, not the clock's
+    assert standing.ended_ns is not None
+    assert before + 200_000_000 <= standing.ended_ns <= time.monotonic_ns()
+
+
 def test_a_request_that_was_interrupted_does_not_disturb_the_next(tmp_path: Path) -> None:
     with Keeper(marker="test-interrupted") as keeper:
         keeper.spawn("one", Command(("sleep", "60"), {"PATH": "/usr/bin:/bin"}, tmp_path))

@@ -15,6 +15,7 @@ import pytest
 
 from loadlens import define, design, engine
 from loadlens.errors import DefinitionErrors, UsageError
+from loadlens.interop.drivers import cannot_do
 from loadlens.model.profile import Profile, Segment
 from loadlens.model.study import Case, Study
 from loadlens.model.topology import Calibrate, Scalar
@@ -95,6 +96,59 @@ def test_a_load_that_ends_by_a_number_has_no_warmup_of_itself(tmp_path: Path) ->
     )
 
     assert {case.experiment: case.warmup_ns for case in study.cases} == {"counted": 0, "warmed": 2 * S}
+
+
+def test_a_driver_is_a_factor_like_others_and_ours_is_none(tmp_path: Path) -> None:
+    cases = by_name(
+        planned(
+            tmp_path,
+            "  e: {mix: look, load: {users: $users, duration: 9s, driver: $by}, "
+            "factors: {by: [loadlens, wrk]}}\n",
+        )
+    )
+
+    ours, theirs = cases["e by=loadlens"], cases["e by=wrk"]
+    assert (ours.driver, ours.warmup_ns) == (None, None)  # automatic
+    assert (theirs.driver, theirs.warmup_ns) == ("wrk", 0)  # it tells of the whole load
+
+
+def test_a_driver_that_is_not_known_is_a_fault_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionErrors) as fault:
+        planned(tmp_path, "  e: {mix: look, load: {users: $users, duration: 9s, driver: siege}}\n")
+
+    assert "siege" in str(fault.value)
+    assert "locust" in str(fault.value)
+    assert "experiments.e.load.driver" in str(fault.value)
+
+
+def test_what_a_driver_cannot_do_is_a_fault_at_the_line_that_asks_for_it(tmp_path: Path) -> None:
+    experiments = """\
+  e:
+    mix: buy
+    load:
+      rate: 5/s
+      driver: ab
+      warmup: auto
+      duration: 9s
+      connection: 3
+  f:
+    mix: {look: 1, buy: 1}
+    load: {users: $users, duration: 9s, driver: k6}
+report: {window: {from: 1s}}
+"""
+    with pytest.raises(DefinitionErrors) as fault:
+        planned(tmp_path, experiments, refusals=cannot_do)
+
+    start = HEAD.count("\n")
+    for words, line, key in (
+        ("ab keeps no rate and no due times", start + 4, "experiments.e.load.rate"),
+        ("ab knows no warm-up", start + 6, "experiments.e.load.warmup"),
+        ("ab keeps connections or makes a new one for each", start + 8, "experiments.e.load.connection"),
+        ("k6 asks one request over and over", start + 10, "experiments.f.mix"),
+        ("no part of one can be taken for the report", start + 12, "report.window"),
+    ):
+        place = str(fault.value).partition(words)[2].partition("  at ")[2].partition("\n")[0]
+        assert f"study.yaml:{line} {key}" in place, (words, str(fault.value))
 
 
 def test_every_key_arrives_where_it_should() -> None:

@@ -205,3 +205,16 @@ def test_the_shipped_studies_are_sound_on_a_machine_of_four_cores() -> None:
         known = PUBLISHED_AS_IT_WAS + PUBLISHED_TABLES.get(folder.name, ())
         found = [fault for fault in lint.faults(study, cores=4) if fault.rule not in known]
         assert found == [], folder.name
+
+
+BY_PROGRAMS = (
+    ("{users: 1, workers: 1, mode: a}", "{users: 1, workers: 1, mode: a, driver: wrk}"),
+    ("factors: {users: [1, 4, 16]}", "factors: {users: [1, 4, 16], driver: [loadlens, wrk]}"),
+)
+
+
+@pytest.mark.parametrize(("more", "differ"), [("", True), (", warmup: 0s", False)])
+def test_a_warm_up_of_our_engine_alone_makes_cases_unlike(tmp_path: Path, more: str, differ: bool) -> None:
+    load = ("think: 1s, duration: 20s}", f"duration: 20s, driver: $driver{more}}}")
+
+    assert ("drivers.warmup" in rules(planned(tmp_path, *BY_PROGRAMS, load))) == differ

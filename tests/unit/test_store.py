@@ -345,12 +345,12 @@ def test_a_changed_study_is_refused_by_the_name_of_what_changed(run: Path) -> No
 def test_a_newer_record_is_refused_by_name(run: Path) -> None:
     path = next((run / "trials").glob("*/*")) / "trial.json"
     content = json.loads(path.read_text())
-    content["schema_version"] = 2
+    content["schema_version"] = 3
     del content["self_sha256"]
     content["self_sha256"] = files.digest_of_bytes(files.as_json(content).encode())
     path.write_text(json.dumps(content))
 
-    with pytest.raises(RecordError, match="schema version 2 is newer than 1") as fault:
+    with pytest.raises(RecordError, match="schema version 3 is newer than 2") as fault:
         store.open_run(run)
     assert str(path) in str(fault.value)
 
@@ -630,3 +630,70 @@ def _no_faults_left() -> Iterator[None]:
     yield
     assert files.before is files._nothing
     assert os.getcwd()
+
+
+DRIVER = {"name": "siege", "version": "4", "command": ["siege"], "ran_s": 1.0, "tells_begin": False,
+          "tells_requests": True, "rounding_s": {}}  # fmt: skip
+
+
+def resealed(path: Path, **changes: object) -> None:
+    """trial.json with other content, and the digest that belongs to it."""
+    content = json.loads(path.read_text()) | changes
+    content.pop("self_sha256")
+    content["self_sha256"] = files.digest_of_bytes(files.as_json(content).encode())
+    path.write_text(json.dumps(content))
+
+
+def driven_run(path: Path) -> Path:
+    """A record with one trial whose load another program made, which told two requests."""
+    study = records.study()
+    planned = records.trials(study)[:1]
+    with store.create_run(path, study, planned, {"cores": 2}) as writer:
+        trial = writer.trial(planned[0])
+        trial.write_plan(records.plan().to_json())
+        trial.write_samples([records.sample(0), records.sample(1)])
+        trial.seal(end(engine=records.engine_result() | {"driver": DRIVER}))
+    return path
+
+
+def test_a_driven_trial_gives_back_what_was_told_and_an_older_reader_refuses_it(tmp_path: Path) -> None:
+    path = driven_run(tmp_path / "run")
+
+    trial = store.open_run(path).trials[0]
+
+    assert trial.driver == DRIVER
+    assert trial.samples().rows() == [records.sample(0), records.sample(1)]
+    assert (trial.counters(), trial.intervals(), trial.connections().height) == ([], [], 0)
+    content = json.loads((trial.path / layout.TRIAL).read_text())
+    assert content["schema_version"] == 2
+    with pytest.raises(layout.NewerRecord, match="schema version 2 is newer than 1"):
+        layout.version_of(content, trial.path)  # what a reader of version 1 does
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schema_version": 1},
+        {"engine": records.engine_result()},
+        {"engine": records.engine_result() | {"driver": {"name": "siege"}}},
+        {"engine": records.engine_result() | {"driver": DRIVER | {"name": 7}}},
+        {"engine": [1]},
+    ],
+)
+def test_a_driven_trial_whose_version_or_driver_is_odd_is_damaged(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    path = driven_run(tmp_path / "run")
+    resealed(store.open_run(path).trials[0].path / layout.TRIAL, **changes)
+
+    trial = store.open_run(path).trials[0]
+
+    assert trial.status is TrialStatus.INVALID
+    assert "damaged" in trial.reasons[0]
+
+
+def test_a_trial_of_ours_is_version_1_as_before(run: Path) -> None:
+    trial = store.open_run(run).trials[0]
+
+    assert trial.driver is None
+    assert json.loads((trial.path / layout.TRIAL).read_text())["schema_version"] == 1

@@ -16,6 +16,7 @@ from loadlens.analyse import (
     charts,
     comparisons,
     details,
+    driven,
     linking,
     matrix,
     objectives,
@@ -26,13 +27,14 @@ from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, curve_of, gather
 from loadlens.analyse.gates import gates_of
 from loadlens.analyse.queries import Asked, asked_of
-from loadlens.analyse.source import RunSource
-from loadlens.analyse.trial import measure
+from loadlens.analyse.source import RunSource, TrialSource
+from loadlens.analyse.trial import TrialMeasures, measure
 from loadlens.design.reporting import window_of
 from loadlens.findings import Verdict
 from loadlens.findings.curves import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.report import AccountingRow, CaseDetail, Report
+from loadlens.model.study import Window
 
 __all__ = ["Examined", "examined", "facts", "report"]
 
@@ -120,7 +122,7 @@ def report(record: RunSource) -> Report:
 def _measured(record: RunSource) -> Measured:
     study = record.study
     window = window_of(study.get("report") or {})
-    trials = [measure(trial, window) for trial in record.trials]
+    trials = [_of_trial(trial, window) for trial in record.trials]
     cases = tuple(
         CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
         for plan in study["cases"]
@@ -135,6 +137,12 @@ def _measured(record: RunSource) -> Measured:
     rows = books.rows(cases, study)
     gates = gates_of(cases, curves, rows, cores)
     return Measured(cases, groups, curves, rows, Facts(cores, curves, gates, dense))
+
+
+def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
+    """One trial, whoever made its load."""
+    is_driven = (trial.engine or {}).get("driver") is not None
+    return driven.measure(trial, window) if is_driven else measure(trial, window)
 
 
 def _capacities(known: Measured) -> dict[str, tuple[CurveCases, Capacity]]:

@@ -85,10 +85,12 @@ def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
         reasons = dict.fromkeys(case.why_nothing() for case in cases)
         return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
     case = max(known, key=lambda pair: pair[0])[1]
-    rate, mean = numbers.show(case.throughput), numbers.show(case.mean())
-    failed = numbers.show(case.failed_share)
+    rate, failed = numbers.show(case.throughput), numbers.show(case.failed_share)
+    kind = "response" if case.teller is None else "service"
+    mean = numbers.show(case.mean(kind=kind))
+    what = "mean" if kind == "response" else "mean service time"
     return (
-        f"{case.name} reaches {rate.with_interval} requests, mean {mean.with_interval}; "
+        f"{case.name} reaches {rate.with_interval} requests, {what} {mean.with_interval}; "
         f"{failed.with_interval} fail."
     )
 
@@ -226,6 +228,7 @@ def limits(
         found.append(f"figures are taken {in_words(window)}; the accounting is that of whole trials")
     found += _trials_left_out(cases)
     found += _cores(cases, facts.cores)
+    found += _told(cases)
     held = [case.name for case in cases if case.is_held_out]
     if held:
         found.append(
@@ -258,6 +261,23 @@ def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
     if not beyond:
         return []
     return [f"shown but not judged, they need more than the {cores} cores here: {', '.join(beyond)}"]
+
+
+def _told(cases: Sequence[CaseMeasures]) -> list[str]:
+    """Loads that other programs made: what is known of them is what they say."""
+    by_title: dict[str, list[CaseMeasures]] = {}
+    for case in cases:
+        if case.teller is not None:
+            by_title.setdefault(case.teller.title, []).append(case)
+    found = []
+    for title, own in by_title.items():
+        names = ", ".join(case.name for case in own)
+        text = f"made by {title}, whose books nobody checked: {names}; its times begin when a request is sent"
+        rounded = words.rounding(next((case.teller.rounding_s for case in own if case.teller), {}))
+        found.append(f"{text}; rounded by it: {rounded}" if rounded else text)
+        notes = (note for case in own for trial in case.usable for note in trial.generator.get("reasons", ()))
+        found += dict.fromkeys(f"{title}: {note}" for note in notes)
+    return found
 
 
 def _not_watched(cases: Sequence[CaseMeasures]) -> list[str]:

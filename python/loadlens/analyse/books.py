@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loadlens.analyse import counted, proxied
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
+from loadlens.analyse.teller import AT_THE_END, Teller, driver_of
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.report import AccountingRow
 from loadlens.stats.accounting import Part, reconcile
@@ -40,7 +41,8 @@ def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...
         return ()
     usable = [trial for trial in trials if trial.is_usable]
     return (
-        *_client(trials),
+        *_client([trial for trial in trials if driver_of(trial.source.engine) is None]),
+        *_told(usable),
         *proxied.accounting(cases),
         *_paths(usable, study),
         *_counters(cases, study),
@@ -77,6 +79,28 @@ def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
             )
         )
     return tuple(found)
+
+
+def _told(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
+    """What other programs say that they got, which nobody checked."""
+    by_name: dict[str, list[Teller]] = {}
+    for trial in trials:
+        if trial.teller is not None:
+            by_name.setdefault(trial.teller.name, []).append(trial.teller)
+    return [
+        AccountingRow(
+            source=f"client, load by {name}",
+            sent=sum(teller.ended for teller in tellers),
+            expected_low=None,
+            expected_high=None,
+            observed=None,
+            difference=None,
+            explained_by=f"{name} says: answered {sum(t.count('answered') or 0 for t in tellers):,}, failed "
+            f"{sum(t.count('failed') or 0 for t in tellers):,}; what was due it does not say",
+            state="unknown",
+        )
+        for name, tellers in by_name.items()
+    ]
 
 
 def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
@@ -135,10 +159,14 @@ class _Counted:
         through = None if self.proxy is None else proxied.handed_on(self.trial, self.proxy)
         if through is not None:
             return [through]
-        return [
-            _sent(stream.plan.is_probe, {"requests": stream.engine["requests"]}, stream.engine)
-            for stream in self.trial.streams
-        ]
+        parts: list[Part] = []
+        for stream in self.trial.streams:
+            if stream.teller is not None:
+                parts += stream.teller.sent()
+            else:
+                whole = {"requests": stream.engine["requests"]}
+                parts.append(_sent(stream.plan.is_probe, whole, stream.engine))
+        return parts
 
 
 def _is_reached(service: str, plan: Json) -> bool:
@@ -159,7 +187,7 @@ def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> Accoun
         scrapes += between
         if one.shares_port:  # some servers count their metrics' page, some do not
             parts.append(Part("scrapes", 0, between))
-    sent = sum(part.high for part in parts if part.source != "scrapes")
+    sent = sum(part.high for part in parts if part.source not in ("scrapes", AT_THE_END))
     observed = round(sum(one.rise for one in rises))
     found = reconcile(observed, tuple(parts))
     own = (
@@ -189,6 +217,8 @@ def _path_row(
     parts: list[Part] = []
     for trial in trials:
         for stream in trial.streams:
+            if stream.teller is not None and stream.plan.steps[0].path.partition("?")[0] == path:
+                parts += stream.teller.sent()
             for step, result in zip(stream.plan.steps, stream.engine.get("steps", ()), strict=False):
                 if step.path.partition("?")[0] == path:
                     parts.append(_sent(stream.plan.is_probe, result, stream.engine))
@@ -198,7 +228,7 @@ def _path_row(
         if is_ready_path:
             count = _readiness(trial)
             parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
-    sent = sum(part.high for part in parts if part.source != "readiness")
+    sent = sum(part.high for part in parts if part.source not in ("readiness", AT_THE_END))
     observed = sum(trial.served.count(path) for trial in trials)
     found = reconcile(observed, tuple(parts))
     return AccountingRow(

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from loadlens.analyse.source import Json
-from loadlens.analyse.trial import StepMeasures, StreamMeasures, TrialMeasures
+from loadlens.analyse.teller import NO_RESPONSE, Teller
+from loadlens.analyse.trial import NO_SUCCESSES, StepMeasures, StreamMeasures, TrialMeasures
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.stats import trials as over
@@ -79,6 +80,16 @@ class CaseMeasures:
         """The load stream of the first usable trial, for what all trials share."""
         return self.loads[0] if self.loads else None
 
+    @property
+    def teller(self) -> Teller | None:
+        """The program of others that made its load; none: our engine did."""
+        return None if self.reference is None else self.reference.teller
+
+    @property
+    def counts_successes(self) -> bool:
+        """Whether it is known of every trial how many requests succeeded."""
+        return all(load.teller is None or load.teller.count("ok") is not None for load in self.loads)
+
     def why_nothing(self) -> str:
         """Why there are no figures."""
         if not self.trials:
@@ -91,10 +102,14 @@ class CaseMeasures:
     @cached_property
     def throughput(self) -> Figure:
         """Successes per second."""
-        return self._rate([load.throughput for load in self.loads], [int(x.ok.sum()) for x in self.loads])
+        if self.teller is not None and not self.counts_successes:
+            return self.teller.not_told("throughput", NO_SUCCESSES)
+        return self._rate([load.throughput for load in self.loads], [x.successes for x in self.loads])
 
     def step_rate(self, step: int) -> Figure:
         """Successes per second of one step."""
+        if self.teller is not None:
+            return self.throughput  # such a load has one step
         parts = [load.steps[step] for load in self.loads]
         found = [
             within.rate(part.ok, load.grid.lengths_s) for part, load in zip(parts, self.loads, strict=True)
@@ -107,23 +122,28 @@ class CaseMeasures:
     @cached_property
     def failed_share(self) -> Figure:
         """Share of the ended requests that did not end as expected."""
+        if self.teller is not None and not self.counts_successes:
+            return self.teller.not_told("failed.share", NO_SUCCESSES)
         return self.share_figure(
             "failed.share", [(load.not_ok, load.ok + load.not_ok) for load in self.loads]
         )
 
     @property
-    def issued(self) -> int:
-        """Requests issued in the measured part of all usable trials."""
-        return sum(load.counts["issued"] for load in self.loads)
+    def issued(self) -> int | None:
+        """Requests issued in the measured part of all usable trials; none where nobody says."""
+        known = [load.counts.get("issued") for load in self.loads]
+        return None if None in known else sum(count for count in known if count is not None)
 
     @property
     def failed_count(self) -> int:
         """Requests that did not end as expected in the measured part of all usable trials."""
-        return int(sum(float(load.not_ok.sum()) for load in self.loads))
+        return int(sum(float(np.nansum(load.not_ok)) for load in self.loads))
 
     @cached_property
     def in_flight(self) -> Figure:
         """Mean requests in flight."""
+        if self.teller is not None:
+            return self.teller.not_told("in_flight", "how many were in flight")
         return self.level_figure("in_flight", "requests", [load.in_flight for load in self.loads])
 
     def mean(self, step: int | None = None, kind: str = "response") -> Figure:
@@ -131,6 +151,8 @@ class CaseMeasures:
         return self._remembered(("mean", step, kind), lambda: self._mean(step, kind))
 
     def _mean(self, step: int | None, kind: str) -> Figure:
+        if (told := self.told_time(kind, "mean")) is not None:
+            return told
         steps = self._steps(step)
         found = [s.response_mean if kind == "response" else s.service_mean for s in steps]
         return self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
@@ -140,8 +162,30 @@ class CaseMeasures:
         return self._remembered(("quantile", p, step, kind), lambda: self._quantile(p, step, kind))
 
     def _quantile(self, p: float, step: int | None, kind: str) -> Figure:
+        if (told := self.told_time(kind, quantile_name(p))) is not None:
+            return told
         counts = [s.response if kind == "response" else s.service for s in self._steps(step)]
         return self.quantile_figure(f"{kind}_time.{quantile_name(p)}", counts, p)
+
+    def told_time(self, kind: str, statistic: str) -> Figure | None:
+        """A time that another program told; none where times are to be taken from requests.
+
+        Args:
+            kind: `response` or `service`.
+            statistic: `mean`, `stdev`, `min`, `max` or a quantile such as `p99`.
+        """
+        if self.teller is None:
+            return None
+        metric = f"{kind}_time.{statistic}"
+        if kind == "response":
+            return self.teller.not_told(metric, NO_RESPONSE)
+        if self.teller.tells_requests:
+            return None
+        tellers = [load.teller for load in self.loads if load.teller is not None]
+        found = [interval for teller in tellers if (interval := teller.service_time(statistic)) is not None]
+        if len(found) < len(tellers):
+            return self.teller.not_told(metric, f"its {statistic}")
+        return self.figure(metric, "s", found, [int(interval.independent) for interval in found])
 
     def _steps(self, step: int | None) -> list[StepMeasures]:
         if step is not None:
@@ -244,7 +288,7 @@ class CaseMeasures:
         """A share over trials, from hits and totals by interval of each trial."""
         if not parts:
             return NotMeasured(metric, self.why_nothing())
-        found = [within.share(hits, totals) for hits, totals in parts]
+        found = [self._share(hits, totals) for hits, totals in parts]
         known = [interval for interval in found if isinstance(interval, Interval)]
         samples = int(sum(float(totals.sum()) for _, totals in parts))
         if not known:
@@ -257,6 +301,13 @@ class CaseMeasures:
             shown = " and ".join(numbers.with_unit(point, "share") for point in points)
             return Undecided(metric, "share", f"{whole.reason}; they gave {shown}")
         return _estimate(metric, "share", whole, len(known), samples)
+
+    def _share(self, hits: np.ndarray, totals: np.ndarray) -> Found:
+        """Within a trial; of counts of a whole load nothing is known of how they varied within it."""
+        if self.teller is None or self.teller.tells_requests or not hits.any():
+            return within.share(hits, totals)
+        n = float(totals.sum())
+        return Interval(float(hits.sum()) / n, None, None, n, f"counted by {self.teller.name}")
 
 
 def quantile_name(p: float) -> str:

@@ -153,6 +153,8 @@ def _fit(
     known = capacities.get(curve.label)
     if known is None or known[1].saturation.verdict == "underdriven":
         return
+    if not any(row["series"] == name for row in datasets["steps"]):
+        return  # no response times: another program made the load, and nothing of it is drawn
     saturation = known[1].saturation
     top = curve.cases[-1].reference
     assert top is not None

@@ -63,7 +63,8 @@ class CurveCases:
 def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
     """Group cases that differ in nothing but the level of load.
 
-    Cases without figures are left out, and those whose load changes while it is measured or follows a pace.
+    Cases without figures are left out, those whose load changes while it is measured or follows a pace, and
+    those of which nobody says how many requests succeeded.
     """
     found: dict[tuple[str, tuple[tuple[str, str], ...], bool, str], list[CaseMeasures]] = {}
     load_factors = {
@@ -71,7 +72,7 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
     }
     several = len(load_factors) > 1
     for case in cases:
-        if case.reference is None or not case.reference.plan.is_steady:
+        if case.reference is None or not case.reference.plan.is_steady or not case.counts_successes:
             continue
         varied = load_factors[case.experiment]
         fixed = tuple((f, level) for f, level in case.levels.items() if f != varied)
@@ -195,10 +196,11 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         little=_little(case),
         steady=_steady(case),
         log_signs=logs.signs(_service_logs(case)),
+        driver="" if case.teller is None else case.teller.name,
         statuses=_statuses(case),
-        timed_out=sum(x.timed_out for x in case.loads),
+        timed_out=None if case.teller is not None else sum(x.timed_out for x in case.loads),
         connections=_connections(case),
-        longest_gap_s=max((x.longest_gap_s for x in case.loads), default=None),
+        longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),
         kernel=sockets.worst([trial.kernel for trial in case.usable]),
     )
 

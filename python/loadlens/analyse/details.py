@@ -14,8 +14,9 @@ from loadlens.analyse.metrics import inside
 from loadlens.analyse.queries import Asked
 from loadlens.analyse.resources import Series
 from loadlens.analyse.source import Json, StreamPlan
+from loadlens.analyse.teller import Teller
 from loadlens.analyse.trial import StreamMeasures, TrialMeasures
-from loadlens.analyse.watched import server_cores
+from loadlens.analyse.watched import own_cores, server_cores
 from loadlens.findings.evidence import percent
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
@@ -34,6 +35,14 @@ COLUMNS = (
     Column("server CPU", "cores"),
     Column("generator late, p99", "s"),
 )
+DRIVEN_COLUMNS = (
+    Column("requests/s", "1/s"),
+    Column("service time, mean", "s"),
+    Column("service time, p99", "s"),
+    Column("failed", "share"),
+    Column("server CPU", "cores"),
+    Column("its own CPU", "cores"),
+)
 LEVELS = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
 MOST_COLUMNS = 120  # of a heat map
 BINS_A_DECADE = 8
@@ -48,7 +57,7 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
         slug=case.slug,
         name=case.name,
         plan=plan_in_words(case),
-        trial_columns=COLUMNS,
+        trial_columns=_columns(case),
         trials=tuple(_trial_row(case, trial) for trial in case.trials),
         failures=_failures(case),
         charts=_charts(case, cores, asked),
@@ -63,6 +72,11 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
         backends=insides.backends(case),
         proxies=proxied.table(case),
     )
+
+
+def _columns(case: CaseMeasures) -> tuple[Column, ...]:
+    """What is shown of each trial; another program knows service times, and nobody how late it was."""
+    return COLUMNS if case.plan.get("driver") is None else DRIVEN_COLUMNS
 
 
 def plan_in_words(case: CaseMeasures) -> str:
@@ -80,6 +94,8 @@ def plan_in_words(case: CaseMeasures) -> str:
         parts += [
             f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
         ]
+    if case.teller is not None:
+        parts.append(f"made by {words.plain(case.teller.title)}, as it tells")
     parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
     parts += _ceiling_words([trial.generator for trial in case.usable])
     return " · ".join(parts)
@@ -128,6 +144,8 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     if load is None:
         reason = trial.reasons[0] if trial.reasons else "it never ran"
         return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
+    if trial.teller is not None:
+        return _told_figures(trial, load, trial.teller)
     steps = load.all_steps()
     samples = int(steps.ok.sum())
     cpu = server_cores(trial)
@@ -141,6 +159,22 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
         NotMeasured("lag", "not recorded")
         if lag is None
         else Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator"),
+    )
+
+
+def _told_figures(trial: TrialMeasures, load: StreamMeasures, teller: Teller) -> tuple[Figure, ...]:
+    """One trial of a load that another program made."""
+    case = CaseMeasures({}, (trial,))
+    cpu, own = server_cores(trial), own_cores(trial)
+    return (
+        case.throughput,
+        case.mean(kind="service"),
+        case.quantile(0.99, kind="service"),
+        case.failed_share,
+        NotMeasured("cpu", "not watched") if cpu is None else _within("cpu", "cores", cpu, 0),
+        NotMeasured("cpu", f"the CPU of {teller.name} was not read")
+        if own is None
+        else Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program"),
     )
 
 
@@ -186,7 +220,9 @@ def _failures(case: CaseMeasures) -> Table | None:
     return Table(columns, tuple(rows), "measured part of the valid trials")
 
 
-def _exact_share(count: int, issued: int) -> Figure:
+def _exact_share(count: int, issued: int | None) -> Figure:
+    if issued is None:
+        return NotMeasured("failed.share", "how many were issued is not known")
     if not issued:
         return NotMeasured("failed.share", "nothing was issued")
     point = count / issued
@@ -231,8 +267,9 @@ def _charts(case: CaseMeasures, cores: float, asked: Asked) -> tuple[Chart, ...]
 def quantile_chart(case: CaseMeasures) -> Chart | None:
     """Response and service time at the quantiles that the evidence bears."""
     rows: list[Row] = []
+    shown = "response" if case.teller is None else "service"  # other programs know no due times
     for kind in ("response", "service"):
-        if kind == "service" and not _differ(case):
+        if kind != shown and not _differ(case):
             continue
         for p in LEVELS:
             figure = case.quantile(p, kind=kind)
@@ -246,7 +283,7 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
                         "hi": None if figure.high is None else figure.high * MS,
                     }
                 )
-    responses = [row for row in rows if row["metric"] == "response"]
+    responses = [row for row in rows if row["metric"] == shown]
     if len(responses) < 2:
         return None
     last = max(float(str(row["nines"])) for row in responses)
@@ -258,7 +295,7 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
         headline=f"Half within {numbers.with_unit(float(str(median['ms'])) / MS, 's')}, "
         f"{100 * (1 - 1 / last):g} % within {numbers.with_unit(float(str(responses[-1]['ms'])) / MS, 's')}",
         datasets={"curve": tuple(rows), "cut": ({"nines": last, "label": "beyond: too few requests"},)},
-        options={"trials": len(case.usable), "time_label": "time"},
+        options={"trials": len(case.usable), "time_label": "time" if shown == "response" else "service time"},
         caption="; ".join(part for part in (_caption(case), handler) if part),
         entities={"response": 1, "service": 2},
     )
@@ -288,7 +325,8 @@ def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart 
     load = trial.load
     if load is None or trial.grid is None:
         return None
-    counts = load.all_steps().response
+    kind = "Response" if trial.teller is None else "Service"
+    counts = load.all_steps().response if trial.teller is None else load.all_steps().service
     if counts.observed == 0:
         return None
     width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
@@ -306,10 +344,10 @@ def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart 
     return Chart(
         kind="heat",
         anchor=f"chart-heat-{case.slug}",
-        headline=f"Response times lie between {numbers.with_unit(fastest / MS, 's')} and "
+        headline=f"{kind} times lie between {numbers.with_unit(fastest / MS, 's')} and "
         f"{numbers.with_unit(slowest / MS, 's')}" + _cpu_words(trial, cores),
         datasets=datasets,
-        options={"trials": 1, "cores": cores, "time_label": "response time"},
+        options={"trials": 1, "cores": cores, "time_label": f"{kind.lower()} time"},
         caption=f"{trial.source.name}, {counts.observed:,} successes by when they ended",
     )
 

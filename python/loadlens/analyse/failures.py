@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loadlens.analyse.source import StreamPlan, TrialSource
 from loadlens.model.trial import Outcome
 from loadlens.stats.interval import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOT_ENDED = (Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
 ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
@@ -25,7 +29,7 @@ class Failure:
     outcome: str
     status: int  # 0: no answer
     count: int
-    seconds: Floats | None  # times from due to the end; none when the sample log was thinned
+    seconds: Floats | None  # from due to the end, or from sent; none when the sample log was thinned
     first_s: float  # since t0
     last_s: float
 
@@ -47,7 +51,7 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
         stream, step, outcome, status = (int(str(field)) for field in key)
         thinned = part["thinned"].to_numpy().astype(np.int64)
         done = part["done_ns"].to_numpy().astype(np.float64)
-        due = part["due_ns"].to_numpy().astype(np.float64)
+        due = _due(part)
         found.append(
             Failure(
                 stream=plans[stream].name,
@@ -61,6 +65,14 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
             )
         )
     return tuple(sorted(found, key=lambda f: -f.count))
+
+
+def _due(rows: pl.DataFrame) -> Floats:
+    """When each request was due; when it was sent where what made the load knows no due times (-1)."""
+    due = rows["due_ns"].to_numpy().astype(np.float64)
+    if (due >= 0).all():
+        return due
+    return np.where(due < 0, rows["sent_ns"].to_numpy().astype(np.float64), due)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,4 +132,4 @@ def _has_failures(stream: dict[str, object]) -> bool:
     counts = stream.get("requests")
     if not isinstance(counts, dict):
         return True
-    return any(int(counts.get(name, 0)) for name in ("failed", "unexpected_status", "check_failed"))
+    return any(counts.get(name) for name in ("failed", "unexpected_status", "check_failed"))

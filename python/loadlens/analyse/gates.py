@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.teller import does_not, driver_of
 from loadlens.findings.evidence import FULL_CORES, OTHERS_MATTER, generator_in_time, percent
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
@@ -29,9 +30,13 @@ def gates_of(
 
 
 def _counting(cases: Sequence[CaseMeasures]) -> Gate:
-    trials = [trial for case in cases for trial in case.trials if trial.source.engine]
-    if not trials:
+    ended = [trial for case in cases for trial in case.trials if trial.source.engine]
+    if not ended:
         return Gate("counting", None, "no trial came to an end")
+    trials = [trial for trial in ended if driver_of(trial.source.engine) is None]
+    if not trials:
+        names = (driver_of(trial.source.engine) or "" for trial in ended)
+        return Gate("counting", None, f"{does_not(names)} say what was due, so nothing has to add up")
     broken = [
         trial
         for trial in trials
@@ -46,6 +51,9 @@ def _counting(cases: Sequence[CaseMeasures]) -> Gate:
 
 def _generator(steps: Sequence[Step]) -> Gate:
     known = [step for step in steps if step.generator.verdict != "unknown"]
+    others = does_not(step.driver for step in steps if step.driver)
+    if not known and others:
+        return Gate("generator", None, f"{others} say how late or busy it was")
     if not known:
         return Gate("generator", None, "the generator's health was not recorded")
     late = [step for step in known if generator_in_time(step.generator) is False]
@@ -55,28 +63,40 @@ def _generator(steps: Sequence[Step]) -> Gate:
     if waited:
         return Gate("generator", None, f"the generator waited for a core in {_named(waited, len(known))}")
     busiest = max((step.generator.busy or 0.0) for step in known)
-    return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most")
+    rest = f"; {others} say" if others else ""
+    return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most{rest}")
 
 
 def _little(steps: Sequence[Step]) -> Gate:
     broken = [step for step in steps if step.little == "broken"]
     if broken:
         return Gate("little", False, f"Little's law is broken in {_named(broken, len(steps))}")
-    held = sum(step.little == "holds" for step in steps)
+    own = [step for step in steps if not step.driver]
+    others = does_not(step.driver for step in steps if step.driver)
+    if not own and others:
+        return Gate("little", None, f"{others} say how many were in flight, as Little's law asks")
+    held = sum(step.little == "holds" for step in own)
     if not held:
         return Gate("little", None, "trials are too short to check Little's law")
-    rest = "" if held == len(steps) else ", the rest are too short to tell"
-    return Gate("little", True, f"Little's law holds in {held} of {len(steps)} cases{rest}")
+    rest = "" if held == len(own) else ", the rest are too short to tell"
+    rest += f"; {others} say what it needs" if others else ""
+    return Gate("little", True, f"Little's law holds in {held} of {len(own)} cases{rest}")
 
 
 def _steady(steps: Sequence[Step]) -> Gate:
     known = [step for step in steps if step.steady != "unknown"]
+    unknown = [step for step in steps if step.steady == "unknown"]
+    others = does_not(step.driver for step in unknown if step.driver)
+    few = sum(not step.driver for step in unknown)
+    if not known and others and not few:
+        return Gate("steady", None, f"{others} say how times varied")
     if not known:
         return Gate("steady", None, "too few requests to tell a drift from noise")
     drifting = [step for step in known if step.steady == "no_steady"]
     if drifting:
         return Gate("steady", False, f"no steady state in {_named(drifting, len(known))}")
-    rest = "" if len(known) == len(steps) else f", {len(steps) - len(known)} have too few requests to tell"
+    rest = f", {few} have too few requests to tell" if few else ""
+    rest += f"; {others} say how times varied" if others else ""
     return Gate("steady", True, f"{len(known)} of {len(steps)} cases are steady{rest}")
 
 

@@ -101,7 +101,7 @@ def _metrics(
         for name in names:
             found += [(f"mean:{name}", f"mean, {name}", "s"), (f"p99:{name}", f"p99, {name}", "s")]
     else:
-        found += [("mean", "mean", "s"), ("p99", "p99", "s")]
+        found += _times(cases)
     found += [("rate", "requests/s", "1/s"), ("failed", "failed", "share")]
     probes = next((case.probe_names for case in cases if case.probe_names), ())
     for name in probes:
@@ -116,6 +116,15 @@ def _metrics(
         if step is not None or metric not in shown:
             found.append((f"{metric}:{step or ''}", comparisons.what(metric, step), unit_of(metric)))
     return tuple(found)
+
+
+def _times(cases: Sequence[CaseMeasures]) -> list[tuple[str, str, str]]:
+    """Response times; service times first where another program, which knows no others, made some loads."""
+    response = [("mean", "mean", "s"), ("p99", "p99", "s")]
+    if not any(case.plan.get("driver") for case in cases):
+        return response
+    service = [("service_mean", "service time, mean", "s"), ("service_p99", "service time, p99", "s")]
+    return service if all(case.plan.get("driver") for case in cases) else service + response
 
 
 def cell(case: CaseMeasures, cores: int, compared: Sequence[tuple[str, str | None]] = ()) -> MatrixCell:
@@ -135,14 +144,18 @@ def figures(case: CaseMeasures) -> dict[str, Figure]:
     load = case.reference
     if load is None:
         reason = case.why_nothing()
-        return {key: NotMeasured(key, reason) for key in ("mean", "p99", "rate", "failed")}
+        keys = ("mean", "p99", "service_mean", "service_p99", "rate", "failed")
+        return {key: NotMeasured(key, reason) for key in keys}
     found: dict[str, Figure] = {
         "mean": case.mean(),
         "p99": case.quantile(0.99),
         "rate": case.throughput,
         "failed": case.failed_share,
     }
-    if len(load.plan.steps) > 1:
+    if len(load.plan.steps) == 1:
+        found["service_mean"] = case.mean(kind="service")
+        found["service_p99"] = case.quantile(0.99, kind="service")
+    else:
         for step in load.plan.steps[:MOST_CLASSES]:
             found[f"mean:{step.name}"] = case.mean(step.index)
             found[f"p99:{step.name}"] = case.quantile(0.99, step.index)

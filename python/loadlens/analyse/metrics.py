@@ -11,7 +11,8 @@ import numpy as np
 
 from loadlens.analyse import counted, failures, sizes, whole
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.trial import StepMeasures
+from loadlens.analyse.teller import Teller
+from loadlens.analyse.trial import NO_SUCCESSES, StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
 from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts
@@ -32,6 +33,8 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     kind, _, statistic = metric.partition(".")
     if metric == "throughput":
         return case.throughput if index is None else case.step_rate(index)
+    if case.teller is not None and (lack := _not_told(case, case.teller, metric, kind)) is not None:
+        return lack
     if metric in ("failed.share", "unexpected.share"):
         return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
     if kind == "body_bytes":
@@ -53,6 +56,17 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     if metric in whole.UNITS and (index is None or len(load.plan.steps) == 1):
         return whole.figure_of(case, metric)
     return NotMeasured(metric, "not a metric that is estimated")
+
+
+def _not_told(case: CaseMeasures, teller: Teller, metric: str, kind: str) -> NotMeasured | None:
+    """Why a figure is not there of a load that another program made; none: it may be."""
+    if metric in ("failed.share", "unexpected.share") and not case.counts_successes:
+        return teller.not_told(metric, NO_SUCCESSES)
+    if kind in ("body_bytes", "ab_failed") and not teller.tells_requests:
+        return teller.not_told(metric, "how long each body was")
+    if kind in ("first_byte", "last_byte", "connect", "tls"):
+        return teller.not_told(metric, "what the parts of a request took")
+    return None
 
 
 def unit_of(metric: str) -> str:
@@ -88,6 +102,8 @@ def _of_time(case: CaseMeasures, metric: str, step: int | None) -> Figure:
         return case.mean(step, kind)
     if statistic in QUANTILES:
         return case.quantile(QUANTILES[statistic], step, kind)
+    if (told := case.told_time(kind, statistic)) is not None:
+        return told
     steps = [load.all_steps() if step is None else load.steps[step] for load in case.loads]
     return _statistic(case, metric, steps, kind, statistic)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
+from loadlens.analyse.teller import AT_THE_END
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.looks import words
 from loadlens.model.finding import Estimate
@@ -203,9 +204,12 @@ def accounting(cases: Sequence[CaseMeasures]) -> list[AccountingRow]:
 
 
 def _read_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> AccountingRow:
-    parts = []
+    parts: list[Part] = []
     for trial, _ in trials:
         for stream in trial.streams:
+            if stream.teller is not None:
+                parts += stream.teller.sent()
+                continue
             issued = int(stream.engine["requests"]["issued"])
             open_ = int(stream.engine["requests"]["failed"]) + int(stream.engine["requests"]["in_flight"])
             parts.append(Part("probes" if stream.plan.is_probe else "load", max(0, issued - open_), issued))
@@ -215,12 +219,15 @@ def _read_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> Acco
 
 
 def _answered_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> AccountingRow:
-    parts = []
+    parts: list[Part] = []
     for trial, books in trials:
         failed = books.count("outcomes_total", "failed")  # passed on as it was, or answered with 502 or 504
         parts.append(Part("failures of the service", -failed, 0))
         for stream in trial.streams:
             answered = int(stream.engine["requests"]["answered"])
+            if stream.teller is not None:
+                parts += stream.teller.sent()
+                continue
             open_ = int(stream.engine["requests"]["failed"]) + int(stream.engine["requests"]["in_flight"])
             parts.append(Part("probes" if stream.plan.is_probe else "load", answered, answered + open_))
     observed = sum(books.count("outcomes_total", *ANSWERED) for _, books in trials)
@@ -232,7 +239,7 @@ def _row(source: str, parts: Sequence[Part], observed: int, why: str, *, is_sent
     found = reconcile(observed, tuple(parts))
     exact = found.expected_low == found.expected_high
     sums: defaultdict[str, int] = defaultdict(int)
-    for part in parts:
+    for part in (part for part in parts if part.source != AT_THE_END):
         sums[part.source] += max(0, part.high if is_sent else part.low)
     explained = " + ".join(f"{name} {count:,}" for name, count in sums.items() if count)
     sent = sum(sums.values())

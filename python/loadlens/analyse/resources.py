@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from loadlens.monitors.scene import DRIVER
 from loadlens.stats import within
 from loadlens.stats.interval import Floats, Insufficient, Interval
 
@@ -94,14 +95,22 @@ class Resources:
     host_series: Series | None  # busy seconds of all CPUs, cumulative
     tick_late_s: float | None  # the monitor's own lateness, worst
     tick_s: float = 1.0  # between two readings
+    is_driven: bool = False  # whether another program made the load
 
     @property
     def others(self) -> float | None:
         """Cores used by programs that belong neither to the services nor to Loadlens."""
         if not isinstance(self.host_busy, Interval) or not self.services:
             return None
+        if self.is_driven and not any(isinstance(p.cpu, Interval) for p in self.drivers):
+            return None  # what it used would count as that of others
         known = sum(p.cpu.point for p in self.processes if isinstance(p.cpu, Interval))
         return max(0.0, self.host_busy.point - known)
+
+    @property
+    def drivers(self) -> tuple[Process, ...]:
+        """Processes of a program that made the load in the generator's place."""
+        return tuple(process for process in self.processes if process.service == DRIVER)
 
     @property
     def services(self) -> tuple[Process, ...]:
@@ -109,7 +118,7 @@ class Resources:
         return tuple(process for process in self.processes if not process.is_lab)
 
 
-def read(readings: pl.DataFrame, begin: float, end: float) -> Resources:
+def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = False) -> Resources:
     """Summarise the readings of a trial over its measured part [begin, end], seconds since t0."""
     if readings.is_empty():
         return Resources((), None, None, None, None)
@@ -144,6 +153,7 @@ def read(readings: pl.DataFrame, begin: float, end: float) -> Resources:
         busy,
         late,
         _tick(host),
+        is_driven,
     )
 
 

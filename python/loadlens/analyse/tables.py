@@ -255,7 +255,12 @@ def setup(cases: Sequence[CaseMeasures]) -> Table | None:
 def _generator(trial: TrialMeasures) -> Iterator[Row]:
     placement = trial.source.placement
     threads = placement.get("generator_threads")
-    if threads:
+    if trial.teller is not None:
+        own = placement.get("generator_cpus")
+        state = "a CPU set of its own" if own else "none asked"
+        cpus = _cpus(own or placement.get("cores_allowed"))
+        yield ("generator", words.plain(trial.teller.title), cpus, NO_LIMIT, NO_LIMIT, state)
+    elif threads:
         own = placement.get("generator_cpus")
         state = "a CPU set of its own" if own else "none asked"
         cpus = _cpus(own or placement.get("cores_allowed"))

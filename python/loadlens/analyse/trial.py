@@ -22,6 +22,7 @@ from loadlens.analyse.source import (
     streams_of,
     tag_part,
 )
+from loadlens.analyse.teller import NO_RESPONSE, Teller
 from loadlens.analyse.window import WHOLE, narrowed
 from loadlens.errors import RecordError
 from loadlens.model.facts import KernelWatch
@@ -41,6 +42,7 @@ LONG = 0.05  # of the measured part: the edges move a count by twice as much
 HUNG = 1.5  # times the longest that ended: an older request is no mere edge
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
 SHORTEST_SERIES = 20
+NO_SUCCESSES = "how many of its answers were as expected"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +88,7 @@ class StepMeasures:
     response: IntervalCounts
     service: IntervalCounts
     phases: Mapping[str, IntervalCounts]  # first_byte, last_byte; empty counts in old records
+    teller: Teller | None = None  # another program that made the load: sums and counts are what it told
 
     @property
     def not_ok(self) -> Floats:
@@ -95,11 +98,15 @@ class StepMeasures:
     @property
     def response_mean(self) -> Interval | Insufficient:
         """Mean seconds from due to done."""
+        if self.teller is not None:
+            return Insufficient(self.teller.does_not_say(NO_RESPONSE))
         return within.mean_time(self.response_sum, self.ok, self.response, squares=self.response_squares)
 
     @property
     def service_mean(self) -> Interval | Insufficient:
         """Mean seconds from sent to done."""
+        if self.teller is not None and not self.teller.tells_requests:
+            return self.teller.service_time("mean") or Insufficient(self.teller.does_not_say("a mean"))
         return within.mean_time(self.service_sum, self.ok, self.service, squares=self.service_squares)
 
 
@@ -119,7 +126,8 @@ class StreamMeasures:
         str, IntervalCounts
     ]  # completed runs, from when the first request was due to the last answer
     engine: Json  # the stream's part of the engine's result; empty when there is none
-    longest_gap_s: float = 0.0  # without an answer
+    longest_gap_s: float | None = 0.0  # without an answer; none: nobody says
+    teller: Teller | None = None  # another program that made the load
 
     @property
     def ok(self) -> Floats:
@@ -134,7 +142,14 @@ class StreamMeasures:
     @property
     def throughput(self) -> Interval | Insufficient:
         """Successes per second."""
+        if self.teller is not None and not self.teller.tells_requests:
+            return self.teller.rate() or Insufficient(self.teller.does_not_say(NO_SUCCESSES))
         return within.rate(self.ok, self.grid.lengths_s)
+
+    @property
+    def successes(self) -> int:
+        """How many requests succeeded; 0 where nobody says."""
+        return int(np.nansum(self.ok))
 
     @property
     def rate_by_little(self) -> float:
@@ -182,6 +197,7 @@ class TrialMeasures:
     damage: str = ""  # why its files could not be read
     told: told.Told = field(default_factory=told.Told)
     kernel: KernelWatch | None = None
+    teller: Teller | None = None  # another program that made the load
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -231,10 +247,11 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
     try:
         return _measure(source, window)
     except RecordError as fault:
-        return _nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
+        return nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
 
 
-def _nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
+def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
+    """A trial of which nothing is known, and why."""
     unread = resources.Resources((), None, None, None, None)
     why = Insufficient(damage or "it never ran")
     return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, why, damage)
@@ -246,7 +263,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     grid = grid_of(counters)
     if grid is None:
         is_outside = grid_of(recorded) is not None
-        return _nothing(
+        return nothing(
             source, "the window holds no whole interval of what was measured" if is_outside else ""
         )
     plans = streams_of(source.plan)
@@ -265,7 +282,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         resources=resources.read(readings, begin, end),
         served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
-        steady=Insufficient("no load") if load is None else _steadiness(load, grid, paused),
+        steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         told=told.read(readings, begin, end),
         kernel=sockets.read(readings),
@@ -488,10 +505,13 @@ def _counts(
     return counts_from_histograms(grid.size, of(klass), of(censored) if censored else [])
 
 
-def _steadiness(load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient) -> Steadiness | Insufficient:
+def steadiness_of(
+    load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient
+) -> Steadiness | Insufficient:
     """Whether the mean response time settles, on points of at least a few requests each.
 
-    Intervals with pauses that keep a period are left out: each would be two shifts of the level.
+    The mean service time where another program made the load: it knows no other. Intervals with pauses that
+    keep a period are left out: each would be two shifts of the level.
     """
     if not load.plan.is_level:
         return Insufficient("the load changes by plan: there is no level to settle at")
@@ -504,6 +524,7 @@ def _steadiness(load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient)
         return Insufficient(f"{total:.0f} requests: too few to tell a drift from noise")
     place = np.floor(np.arange(grid.size) * points / grid.size).astype(np.int64)
     counts = np.bincount(place, weights=steps.ok * seen, minlength=points)
-    sums = np.bincount(place, weights=steps.response_sum * seen, minlength=points)
+    known = steps.response_sum if load.teller is None else steps.service_sum
+    sums = np.bincount(place, weights=known * seen, minlength=points)
     series = np.divide(sums, counts, out=np.full(points, np.nan), where=counts > 0)
     return steadiness(series, is_periodic=is_periodic)

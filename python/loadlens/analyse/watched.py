@@ -6,6 +6,7 @@ import math
 
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.resources import Process
+from loadlens.analyse.source import Json
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.facts import GeneratorWatch, ProcessWatch
 from loadlens.model.finding import Figure, NotMeasured
@@ -21,8 +22,8 @@ def generator_of(case: CaseMeasures) -> GeneratorWatch:
     def worst(name: str) -> float | None:
         return max((float(h[name]) for h in health if h.get(name) is not None), default=None)
 
-    verdicts = [str(h.get("verdict", "unknown")) for h in health] or ["unknown"]
-    seconds = [t.source.engine["elapsed_s"] for t in case.usable if t.source.engine]
+    verdicts = [str(h.get("verdict") or "unknown") for h in health] or ["unknown"]
+    seconds = [_ran_s(t.source.engine) for t in case.usable if t.source.engine]
     cpu = [float(h["cpu_s"]) / s for h, s in zip(health, seconds, strict=False) if h.get("cpu_s") and s]
     return GeneratorWatch(
         verdict=min(verdicts, key=lambda v: WORST_FIRST.index(v) if v in WORST_FIRST else 0),
@@ -31,6 +32,12 @@ def generator_of(case: CaseMeasures) -> GeneratorWatch:
         lag_limit_s=worst("lag_limit_s"),
         cpu_cores=max(cpu, default=None),
     )
+
+
+def _ran_s(engine: Json) -> float:
+    """How long the generator's CPU time was counted: of another program its whole life."""
+    driver = engine.get("driver")
+    return float(engine["elapsed_s"] if driver is None else driver["ran_s"])
 
 
 def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
@@ -96,6 +103,13 @@ def server_cores(trial: TrialMeasures) -> Interval | None:
     is_open = any(p.low is None or p.high is None for p in known)
     low, high = (None, None) if is_open else (max(0.0, point - down), point + up)
     return Interval(point, low, high, known[0].independent, "sum over processes")
+
+
+def own_cores(trial: TrialMeasures) -> float | None:
+    """Cores that another program used which made the load, over its whole life; none: not read."""
+    cpu_s, driver = trial.generator.get("cpu_s"), (trial.source.engine or {}).get("driver") or {}
+    ran_s = float(driver.get("ran_s") or 0.0)
+    return None if cpu_s is None or ran_s <= 0 else float(cpu_s) / ran_s
 
 
 def host_cpu(case: CaseMeasures) -> Figure:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from loadlens.calibrate import Check
     from loadlens.calibration import Calibration
+    from loadlens.interop.drivers import Driver
     from loadlens.testbed import Missing
 
 SCHEMA_VERSION = 1  # of --json
@@ -63,22 +64,25 @@ def doctor(
 
     planned = None
     lacking: tuple[Missing, ...] = ()
+    undriven: tuple[Driver, ...] = ()
     if study is not None:
         from loadlens.cli.run import planned_study
+        from loadlens.interop import drivers
 
         planned = planned_study(study, quick=False, settings=[], variants=variants)
         lacking = calibrate.missing_programs(planned)
+        undriven = drivers.missing(planned)
     checks = calibrate.of_machine(planned)
     if not as_json:
         print_lines(_lines(checks))
     made, fault = _measured() if measure else (None, None)
     kept, why = _kept(made)
     if as_json:
-        content = _as_json(None if planned is None else planned.name, checks, lacking, made, fault)
+        content = _as_json(None if planned is None else planned.name, checks, lacking, undriven, made, fault)
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
     elif measure:
         print_lines(_calibration_lines(made, fault, kept, why))
-    if lacking:
+    if lacking or undriven:
         sys.exit(int(ExitCode.TESTBED))
 
 
@@ -147,14 +151,18 @@ def _as_json(
     study: str | None,
     checks: Sequence[Check],
     lacking: Sequence[Missing],
+    undriven: Sequence[Driver],
     made: Calibration | None,
     fault: str | None,
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     from loadlens import __version__, testbed
+    from loadlens.interop import drivers
 
     programs = dict.fromkeys(each.program for each in lacking)
+    commands = [testbed.how_to_install(lacking)] if lacking else []
+    commands += [drivers.how_to_install(undriven)] if undriven else []
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",
@@ -163,8 +171,9 @@ def _as_json(
         "missing": [
             {"program": program, "services": [each.service for each in lacking if each.program == program]}
             for program in programs
-        ],
-        "install": testbed.how_to_install(lacking) if lacking else None,
+        ]
+        + [{"program": driver.program, "services": []} for driver in undriven],
+        "install": "; ".join(commands) or None,
         "calibration": None if made is None else asdict(made),
         "calibration_fault": fault,
     }

@@ -304,8 +304,9 @@ def hit(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Let another program make the load, where it is installed: wrk, ab, hey or k6. What it does "
-            "not tell is null in --json. Default: our own engine. Example: --driver wrk",
+            help="Let another program make the load, where it is installed: wrk, ab, hey, oha, k6 or locust. "
+            "What it does not tell is null in --json and in the record. Default: our own engine. "
+            "Example: --driver wrk",
         ),
     ] = None,
     out: Annotated[
@@ -413,13 +414,7 @@ def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet:
 
     if name not in DRIVERS:
         raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
-    if out is not None:
-        raise UsageError(
-            f"{name} keeps no requests and no intervals, of which a record is made",
-            where="--out and --driver",
-            hint="--json, which holds all that it tells",
-        )
-    done = run_driven(plan, DRIVERS[name])
+    done = run_driven(plan, DRIVERS[name], out=out)
     if as_json:
         from loadlens.render.json import hit_as_json
 
@@ -427,7 +422,7 @@ def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet:
     else:
         from loadlens.render.terminal.driven import print_driven
 
-        print_driven(done.result, plan, quiet=quiet)
+        print_driven(done.result, plan, record=done.record, quiet=quiet)
     return done.exit_code
 
 

@@ -87,6 +87,7 @@ def planned_study(
     import shutil
 
     from loadlens import define, design, engine
+    from loadlens.interop.drivers import cannot_do
 
     path = file / STUDY_FILE if file.is_dir() else file
     overrides = dict(design.parse_override(text) for text in settings)
@@ -98,6 +99,7 @@ def planned_study(
         variants=dict(_variant(text) for text in variants or []),
         has_program=lambda program: shutil.which(program) is not None,
         read_due_times=engine.read_due_times,
+        refusals=cannot_do,
     )
 
 

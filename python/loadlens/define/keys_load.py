@@ -64,6 +64,7 @@ from loadlens.model.definition import (
     ProbePart,
     StepPart,
 )
+from loadlens.model.driving import DRIVERS, OURS
 from loadlens.units import shown
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
@@ -338,6 +339,13 @@ LOAD: Final = Block(
             choices("off", "iteration", "keep"),
             "how long a user keeps the service's cookies; `keep`: as long as it is there (closed)",
             "iteration",
+        ),
+        "driver": Key(
+            choices(OURS, *DRIVERS),
+            "what makes the load: our engine, or another program, installed on the machine, that asks one "
+            "request over and over for `users`, without a warm-up; as a factor (`driver: $driver`) one case "
+            "runs under several",
+            OURS,
         ),
     },
     "Closed (`users`) or open (`rate`), steady or in a shape: `stages`, `steps`, `bursts` or a `replay`. "

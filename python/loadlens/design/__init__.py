@@ -18,6 +18,7 @@ from loadlens.design.trials import order
 from loadlens.design.variants import HasProgram, with_variants
 from loadlens.design.workload import ReadDueTimes
 from loadlens.model.definition import ClaimPart, Definition, Faults, OrderPart, ReportPart
+from loadlens.model.driving import Refusals
 from loadlens.model.study import Claim, Objective, Published, Study
 from loadlens.model.topology import Scalar
 
@@ -43,6 +44,7 @@ def plan(
     variants: Mapping[str, str] | None = None,
     has_program: HasProgram = lambda _: True,
     read_due_times: ReadDueTimes | None = None,
+    refusals: Refusals | None = None,
 ) -> Study:
     """The study with all its cases.
 
@@ -54,6 +56,7 @@ def plan(
         variants: Service -> variant, from `--variant`.
         has_program: Whether the machine has a program: the first variant whose needs it meets is taken.
         read_due_times: What a file of due times holds (`engine.read_due_times`); none: replays are refused.
+        refusals: What other programs cannot do of a load (`interop.drivers.cannot_do`); none: not looked at.
 
     Raises:
         DefinitionErrors: Names without a value, values that do not fit, references that lead nowhere.
@@ -63,7 +66,7 @@ def plan(
     wanted = profile.with_overrides(wanted, overrides or {})
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
-    cases = cases_of(wanted, faults, templates, read_due_times)
+    cases = cases_of(wanted, faults, templates, read_due_times, refusals)
     reporting.check(definition.report, cases, faults)
     faults.raise_any()
     order_by = definition.order or OrderPart(definition.place)

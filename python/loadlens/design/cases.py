@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from loadlens.design import driving, testbed, workload
 from loadlens.design import load as loads
-from loadlens.design import testbed, workload
 from loadlens.design.feeds import FeedFiles, Feeds, Templates
 from loadlens.design.fill import Filler, as_text
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
+from loadlens.model.driving import Refusals
 from loadlens.model.study import Case, Level
 from loadlens.model.topology import Scalar
 from loadlens.model.workload import Closed, Open
@@ -37,6 +38,7 @@ def cases_of(
     faults: Faults,
     templates: Templates | None,
     read_due_times: workload.ReadDueTimes | None,
+    refusals: Refusals | None = None,
 ) -> tuple[Case, ...]:
     """All cases of a study; faults are noted with their lines."""
     made: list[Case] = []
@@ -50,7 +52,10 @@ def cases_of(
             break
         used: set[str] = set()
         for cell in cells:
-            made.append(_case(definition, name, experiment, cell, faults, files, read_due_times, used))
+            case = _case(definition, name, experiment, cell, faults, files, read_due_times, used)
+            made.append(case)
+            if case.driver is not None and refusals is not None and case.scenarios:
+                driving.check(definition, experiment, case, refusals, faults)
         _check_factors_matter(experiment, used, name, faults)
     if templates is not None:
         for name, part in definition.feeds.items():
@@ -138,6 +143,7 @@ def _case(
         held_out=cell.held_out,
         cookies=load.cookies,
         needs_cores=fill.optional(experiment.needs_cores or definition.needs_cores),
+        driver=load.driver,
     )
     streams: dict[str, Closed | Open] = {probe.name: probe.workload for probe in case.probes}
     feeds.check_streams(streams | {loads.LOAD: case.workload})

@@ -9,6 +9,7 @@ from pathlib import Path
 from loadlens.design.fill import Filler
 from loadlens.model import profile
 from loadlens.model.definition import Later, LoadPart, Place
+from loadlens.model.driving import OURS
 from loadlens.model.profile import Leg, Profile, ReplayText, Shape, Shaped
 from loadlens.model.workload import Closed, Connection, Cookies, Open, Replay, Think
 from loadlens.units import UnitError, duration_text
@@ -28,6 +29,7 @@ class Load:
     warmup_ns: int | None
     duration_ns: int | None
     cookies: Cookies = "iteration"
+    driver: str | None = None  # none: our engine
 
 
 class Loads:
@@ -57,7 +59,9 @@ class Loads:
         # A load that ends by a number is a fixed amount of work, and one with a shape begins with it: nothing
         # of either is set aside unless asked for.
         has_start = requests is not None or part.iterations is not None or _has_shape(workload)
-        is_automatic = part.warmup is None and not has_start
+        driver = fill.value(part.driver, OURS)
+        # Nor is anything of a load that another program makes: it tells of the whole.
+        is_automatic = part.warmup is None and not has_start and driver == OURS
         warmup_ns = None if is_automatic else fill.value(part.warmup, None) if part.warmup is not None else 0
         return Load(
             workload=workload,
@@ -66,6 +70,7 @@ class Loads:
             warmup_ns=warmup_ns,
             duration_ns=self._duration_ns(part, workload, warmup_ns),
             cookies=self._cookies(part, workload),
+            driver=None if driver == OURS else driver,
         )
 
     def _cookies(self, part: LoadPart, workload: Closed | Open) -> Cookies:

@@ -58,6 +58,8 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at the curve with the largest share of server errors."""
     if not any(curve.steps for curve in facts.curves):
         return NotAssessed(ID, TITLE, "no valid trial")
+    if all(step.issued is None for curve in facts.curves for step in curve.steps):
+        return NotAssessed(ID, TITLE, "needs what became of each request: what made the load does not say")
     looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
     if not looks:
         return Absent(ID, TITLE, _no_errors(facts))
@@ -72,7 +74,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 def _look(curve: Curve) -> Look | None:
     for step in reversed(curve.steps):
         errors = [mode for mode in step.failures if mode.status >= SERVER_ERROR]
-        if not errors or step.issued == 0:
+        if not errors or not step.issued:
             continue
         count = sum(mode.count for mode in errors)
         lightest = curve.steps[0]
@@ -221,13 +223,9 @@ def _silence(look: Look) -> str:
 
 
 def _no_errors(facts: Facts) -> str:
-    issued = sum(step.issued for curve in facts.curves for step in curve.steps)
-    failed = sum(step.failed_count for curve in facts.curves for step in curve.steps)
-    shares = [
-        s.failed.high
-        for c in facts.curves
-        for s in c.steps
-        if isinstance(s.failed, Estimate) and s.failed.high is not None
-    ]
+    known = [step for curve in facts.curves for step in curve.steps if step.issued is not None]
+    issued = sum(step.issued or 0 for step in known)
+    failed = sum(step.failed_count for step in known)
+    shares = [s.failed.high for s in known if isinstance(s.failed, Estimate) and s.failed.high is not None]
     bound = f", at most {weigh.percent(max(shares))} of a case" if shares else ""
     return f"no answer of 500 or above among {issued:,} requests ({failed:,} failed otherwise{bound})"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from loadlens.model.finding import Grade
 from loadlens.model.report import State
 from loadlens.model.trial import Outcome
+from loadlens.units import duration_text
 
 NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
 CHIP_LENGTH = 32
@@ -74,6 +75,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.OWN_DESCRIPTORS: "no descriptor left (ours)",
     Outcome.OWN_PORTS: "no port left (ours)",
     Outcome.OWN_MEMORY: "no memory left (ours)",
+    Outcome.UNCLASSED: "failed, not classed",
     Outcome.IN_FLIGHT: "in flight at the end",
     Outcome.WAITING: "waiting at the end",
     Outcome.DROPPED: "dropped",
@@ -228,6 +230,15 @@ def outcome(name: str) -> str:
     """A class of errors in words; one without words keeps its name."""
     known = Outcome.__members__.get(name.upper())
     return name.replace("_", " ") if known is None else OUTCOMES[known]
+
+
+def rounding(steps_s: Mapping[str, float]) -> str:
+    """What a program rounds before it tells: `quantiles to 1 µs; mean to 1 ms`; empty: nothing."""
+    names = {"stdev": "deviation", "min": "least", "max": "largest"}
+    by_step: dict[float, list[str]] = {}
+    for what, step in steps_s.items():
+        by_step.setdefault(step, []).append(names.get(what, what))
+    return "; ".join(f"{', '.join(whats)} to {duration_text(step)}" for step, whats in by_step.items())
 
 
 def metric(name: str) -> str:

@@ -409,6 +409,7 @@ class LoadPart:
     max_in_flight: Later[int] | None = None
     overflow: Later[Literal["queue", "drop"]] | None = None
     cookies: Later[Cookies] | None = None
+    driver: Later[str] | None = None  # of model.driving, or our own engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Step:
     completed_trials: tuple[float, ...]  # successes and failures per second: what Little's law counts
     response: Times  # all classes together
     classes: tuple[RequestClass, ...]
-    issued: int
+    issued: int | None  # none: what made the load does not say what became of each request
     failed: Figure  # share of the issued that did not end as expected
     failed_count: int
     failures: tuple[FailureMode, ...]
@@ -136,10 +136,11 @@ class Step:
     steady: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]
     log_signs: tuple[LogSign, ...] = ()
     statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
-    timed_out: int = 0  # by the client
+    timed_out: int | None = 0  # by the client; none: what made the load does not say
     connections: ConnectionWatch | None = None
     longest_gap_s: float | None = None  # without an answer of the load, worst trial
     kernel: KernelWatch | None = None
+    driver: str = ""  # a label: the program of others that made the load; empty: our engine
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""

@@ -135,6 +135,7 @@ class Case:
     cookies: Cookies = "iteration"
     outside: Outside | None = None  # what is at the entry's URL, as far as it was told
     purpose: Purpose = "load"
+    driver: str | None = None  # the program of others that makes the load (`model.driving`); none: our engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ class TrialStatus(StrEnum):
 
 
 class Outcome(IntEnum):
-    """What became of one request; the same codes as the engine's."""
+    """What became of one request; the same codes as the engine's, which classes every failure."""
 
     OK = 0
     UNEXPECTED_STATUS = 1
@@ -36,6 +36,7 @@ class Outcome(IntEnum):
     OWN_PORTS = 23
     OWN_MEMORY = 24
     TLS_TIMEOUT = 25
+    UNCLASSED = 29  # a failure that another program, which made the load, names by words of its own
     IN_FLIGHT = 30
     WAITING = 31
     DROPPED = 32

@@ -93,10 +93,10 @@ class Processes:
 
 
 def wanted(scene: Scene) -> Processes:
-    """Every process; services with all that they start, parts of the lab alone."""
+    """Every process; services and drivers with all that they start, other parts of the lab alone."""
     return Processes(
         tuple(
-            Watched(p.service, p.replica, p.pid, p.mark, tree=p.defined is not None)
+            Watched(p.service, p.replica, p.pid, p.mark, tree=p.is_tree)
             for p in scene.processes
             if p.pid is not None
         )

@@ -13,6 +13,7 @@ from loadlens.model.topology import Service
 
 GENERATOR = "(generator)"
 KEEPER = "(keeper)"
+DRIVER = "(driver)"  # a program of others that makes the load in the generator's place
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Running:
     samples: str = ""  # folder in which its runtime tells about itself
     defined: Service | None = None  # as the study says; none: a part of the lab
     is_here: bool = True  # on this machine
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether all that it starts belongs to it."""
+        return self.defined is not None or self.service == DRIVER
 
 
 @dataclass(frozen=True, slots=True)

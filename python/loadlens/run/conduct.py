@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,11 +17,13 @@ from loadlens import monitors
 from loadlens.engine import Progress as EngineProgress
 from loadlens.engine import Result
 from loadlens.errors import EngineError, TestbedError
-from loadlens.model.study import PlannedTrial
+from loadlens.interop.drivers import DRIVERS
+from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.run import environment, gates, planning, queries, watching
 from loadlens.run.bench import Bench
+from loadlens.run.driven import Hired
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Load, Progress, Step, Stopping, Warned
 from loadlens.run.trial import run_trial
@@ -156,29 +159,28 @@ def _under_load(
     plan = planning.plan_of(planned, testbed.target(planned.case.entry), previous_cut_ns=previous_cut_ns)
     done.plan = plan
     done.trial.write_plan(plan.to_json())
-    spec = watching.spec_of(testbed, planned.case, marker=around.writer.id, every_s=around.watch_every_s)
-    before = time.monotonic_ns()
-    with monitors.start(spec, done.trial.readings) as monitor:
-        ready = time.monotonic_ns()
-        around.interrupts.check()
-        watch = _ServiceWatch(testbed)
-        show = _Show(around, done.trial.name)
-        result = run_trial(
-            plan,
-            record_dir=done.trial.live,
-            on_progress=show,
-            stop=around.interrupts.event,
-            on_started=lambda mono, unix: done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
-            watch=lambda: watch() or show.must_end is not None,
-            on_notes=around.caution,
+    with _hired(planned.case, plan, around) as hired:
+        spec = watching.spec_of(
+            testbed,
+            planned.case,
+            marker=around.writer.id,
+            hired=hired,
+            every_s=around.watch_every_s,
         )
-        drained = time.monotonic_ns()
-        done.engine = result
-        _ask_queries(testbed, around, done, result)
-        if watch.fault is None:
-            watch()  # a service may have ended with the last request
-        hole = None if monitor.is_running() else "the monitors ended before the load did"
-        said = monitor.stop()
+        before = time.monotonic_ns()
+        with monitors.start(spec, done.trial.readings) as monitor:
+            ready = time.monotonic_ns()
+            around.interrupts.check()
+            watch = _ServiceWatch(testbed)
+            show = _Show(around, done.trial.name)
+            result = _load(hired, plan, watch, show, around, done)
+            drained = time.monotonic_ns()
+            done.engine = result
+            _ask_queries(testbed, around, done, result)
+            if watch.fault is None:
+                watch()  # a service may have ended with the last request
+            hole = None if monitor.is_running() else "the monitors ended before the load did"
+            said = monitor.stop()
     for words in (hole, said):
         if words:
             done.notes.append(words)
@@ -192,6 +194,54 @@ def _under_load(
     if show.must_end is not None:
         done.is_not_complete(TrialStatus.ABORTED, show.must_end)
     _judge(result, watch, around, done)
+
+
+def _hired(case: Case, plan: Plan, around: Around) -> AbstractContextManager[Hired | None]:
+    """The program of others that is to make the load; none: our engine does."""
+    if case.driver is None:
+        return nullcontext()
+    return Hired(DRIVERS[case.driver], plan, marker=around.writer.id)
+
+
+def _load(
+    hired: Hired | None,
+    plan: Plan,
+    watch: _ServiceWatch,
+    show: _Show,
+    around: Around,
+    done: Conducted,
+) -> Result:
+    """Make the load, by our engine or by another program."""
+
+    def started(mono: int, unix: int) -> None:
+        done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix)
+
+    if hired is None:
+        return run_trial(
+            plan,
+            record_dir=done.trial.live,
+            on_progress=show,
+            stop=around.interrupts.event,
+            on_started=started,
+            watch=lambda: watch() or show.must_end is not None,
+            on_notes=around.caution,
+        )
+
+    def turn() -> None:
+        if around.interrupts.is_news():
+            around.progress.tell(Stopping())
+
+    _note(around, f"{hired.name} makes the load")
+    try:
+        made = hired.drive(stop=around.interrupts.event, watch=watch, on_started=started, on_turn=turn)
+    except EngineError:
+        around.interrupts.check()  # it was asked to end, and told nothing
+        if watch.fault is not None:
+            raise watch.fault from None
+        raise
+    if made.told.requests is not None:
+        done.trial.write_samples(made.samples())
+    return made.result
 
 
 def _ask_queries(testbed: Testbed, around: Around, done: Conducted, result: Result) -> None:

@@ -28,7 +28,9 @@ def _of(trial: store.TrialRecord) -> Seen | None:
     if trial.status is not TrialStatus.COMPLETE or trial.engine is None:
         return None
     load_s = float(trial.engine["warmup_s"]) + float(trial.engine["measured_s"])
-    issued = sum(s["requests"]["issued"] for s in trial.engine["streams"] if s["role"] == "load")
+    loads = [s["requests"] for s in trial.engine["streams"] if s["role"] == "load"]
+    # Another program that made the load may not say how many it sent: then those that ended.
+    issued = sum(r["answered"] + r["failed"] if r["issued"] is None else r["issued"] for r in loads)
     if load_s <= 0:
         return None
     took_s = (trial.ended_unix_ns - trial.began_unix_ns) / 1e9

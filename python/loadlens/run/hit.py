@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens.engine import Progress, Result
-from loadlens.errors import ExitCode
+from loadlens.errors import EngineError, ExitCode
 from loadlens.model.workload import Plan
 from loadlens.run import cautions, gates
 from loadlens.run.interrupts import Interrupts
@@ -18,6 +18,7 @@ from loadlens.run.trial import OnNotes, Start, run_trial
 
 if TYPE_CHECKING:
     from loadlens.model.study import PlannedTrial, Study
+    from loadlens.store import TrialWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +80,8 @@ def _run_recorded(
     interrupts: Interrupts,
     on_notes: OnNotes | None,
 ) -> Result:
-    from loadlens import store
-    from loadlens.run import environment, planning
-
-    study, trial = _as_study(plan)
-    with store.create_run(out, study, (trial,), environment.of_machine()) as writer:
-        kept = writer.trial(trial)
-        kept.write_plan(plan.to_json())
-        writer.event("trial_started", **kept.name, position=1)
-        began = time.time_ns()
-        result = run_trial(
+    def make(kept: TrialWriter, _: str) -> Result:
+        return run_trial(
             plan,
             record_dir=kept.live,
             on_progress=on_progress,
@@ -96,24 +89,61 @@ def _run_recorded(
             on_notes=on_notes,
             on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
         )
-        status, reasons = gates.verdict(result)
-        kept.seal(
-            store.TrialEnd(
-                status,
-                reasons,
-                engine=result,
-                t0_unix_ns=result["t0_unix_ns"],
-                t0_monotonic_ns=result["t0_monotonic_ns"],
-                placement=planning.placement_of(plan),
-                began_unix_ns=began,
-                ended_unix_ns=time.time_ns(),
+
+    return recorded(plan, out, make)
+
+
+def recorded(
+    plan: Plan, out: Path, make: Callable[[TrialWriter, str], Result], *, driver: str | None = None
+) -> Result:
+    """Make a load as a study of one case with one trial, and keep its record.
+
+    Args:
+        plan: One stream named `load`.
+        out: A folder that does not exist yet.
+        make: Makes the load, given the trial's writer and the run's id.
+        driver: The program of others that makes it; none: our engine.
+
+    Raises:
+        RecordError: `out` holds something, or cannot be written.
+        EngineError: The load could not be made; the record says why.
+    """
+    from loadlens import store
+    from loadlens.model.trial import TrialStatus
+    from loadlens.run import environment, planning
+
+    study, trial = _as_study(plan, driver)
+    with store.create_run(out, study, (trial,), environment.of_machine()) as writer:
+        kept = writer.trial(trial)
+        kept.write_plan(plan.to_json())
+        writer.event("trial_started", **kept.name, position=1)
+        began = time.time_ns()
+
+        def seal(status: TrialStatus, reasons: tuple[str, ...], result: Result | None) -> None:
+            kept.seal(
+                store.TrialEnd(
+                    status,
+                    reasons,
+                    engine=result,
+                    t0_unix_ns=None if result is None else result["t0_unix_ns"],
+                    t0_monotonic_ns=None if result is None else result["t0_monotonic_ns"],
+                    placement=planning.placement_of(plan),
+                    began_unix_ns=began,
+                    ended_unix_ns=time.time_ns(),
+                )
             )
-        )
-        writer.event("trial_sealed", **kept.name, status=status, reasons=list(reasons), leaks=[])
+            writer.event("trial_sealed", **kept.name, status=status, reasons=list(reasons), leaks=[])
+
+        try:
+            result = make(kept, writer.id)
+        except EngineError as fault:
+            seal(TrialStatus.INVALID, (fault.message,), None)
+            raise
+        seal(*gates.verdict(result), result)
     return result
 
 
-def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
+def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:
     """The plan as a study of one case with one trial."""
     from loadlens.model.study import Case, PlannedTrial, Study
     from loadlens.model.topology import Entry
@@ -139,6 +169,7 @@ def _as_study(plan: Plan) -> tuple[Study, PlannedTrial]:
         fresh="trial",
         reset=None,
         trials=1,
+        driver=driver,
     )
     step = stream.scenarios[0].steps[0]
     study = Study(

@@ -53,7 +53,7 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
     return Plan(
         seed=planned.seed,
         streams=(load, *probes),
-        threads=_threads(case),
+        threads=_threads(case) if case.driver is None else None,  # another program knows its own
         cpus=_generator_cpus(case),
         warmup_ns=warmup_ns(case, previous_cut_ns),
         duration_ns=case.duration_ns,

@@ -15,10 +15,11 @@ from typing import Any
 
 from loadlens import design, engine, store
 from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
+from loadlens.interop.drivers import cannot_do
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Target
-from loadlens.run import environment, planning, settling
+from loadlens.run import driven, environment, planning, settling
 from loadlens.run.bench import Bench, Preparations, prepare_all
 from loadlens.run.calibrating import calibrate_all
 from loadlens.run.conduct import Around, Conducted, conduct
@@ -77,6 +78,7 @@ def _run(
 ) -> Path:
     trials = design.order(study)
     refuse_bad_plans(trials)
+    driven.demand(study)
     if resume:
         writer = store.resume_run(out, study, trials)
     else:
@@ -113,14 +115,18 @@ def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
     """Let the engine look at the plan of every case before anything is started.
 
     Raises:
-        PlanError: The engine will refuse one; its case and faults are named.
+        PlanError: The engine will refuse one, or its driver cannot do it; case and faults are named.
     """
     nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # where the load goes is not known before services are up
     for case, trial in {trial.case.slug: trial for trial in trials}.items():
-        faults = engine.validate(planning.plan_of(trial, nowhere).to_json())
+        plan, driver = planning.plan_of(trial, nowhere), trial.case.driver
+        faults = engine.validate(plan.to_json())
         if faults:
             words = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
             raise PlanError(f"the engine refuses the plan of case {case}: {words}")
+        lacks = [] if driver is None else cannot_do(driver, plan)
+        if lacks:
+            raise PlanError(f"case {case}: {'; '.join(lack.words for lack in lacks)}")
 
 
 def refuse_taken(out: Path) -> None:
@@ -273,11 +279,11 @@ class _Run:
                 done.status,
                 tuple(done.reasons),
                 throughput_rps=None if load is None else load["throughput_rps"]["value"],
-                failed=requests.get("failed", 0),
+                failed=requests.get("failed") or 0,
                 will_repeat=will_repeat and done.status is TrialStatus.INVALID,
                 remaining=self._remaining(),
-                unexpected_status=requests.get("unexpected_status", 0),
-                check_failed=requests.get("check_failed", 0),
+                unexpected_status=requests.get("unexpected_status") or 0,
+                check_failed=requests.get("check_failed") or 0,
             )
         )
 

@@ -9,13 +9,26 @@ from dataclasses import replace
 from loadlens import monitors
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
-from loadlens.monitors.scene import GENERATOR, KEEPER, Running, Scene
+from loadlens.monitors.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
+from loadlens.run.driven import Hired
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
 
+NOT_YET = -1  # the pid of a process that is known by its mark
 
-def spec_of(testbed: Testbed, case: Case, *, marker: str, every_s: float = 1.0) -> monitors.MonitorSpec:
-    """Everything that can be read of this testbed; the generator and the keeper stand beside the services."""
+
+def spec_of(
+    testbed: Testbed, case: Case, *, marker: str, hired: Hired | None = None, every_s: float = 1.0
+) -> monitors.MonitorSpec:
+    """Everything that can be read of this testbed; the generator and the keeper stand beside the services.
+
+    Args:
+        testbed: Is up.
+        case: Whose services it runs.
+        marker: The run's id.
+        every_s: Between two readings.
+        hired: Another program that will make the load; it is found once it runs.
+    """
     defined = {service.name: service for service in case.services}
     processes = [
         Running(
@@ -36,6 +49,9 @@ def spec_of(testbed: Testbed, case: Case, *, marker: str, every_s: float = 1.0) 
     processes.append(Running(GENERATOR, 1, os.getpid()))
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
+    if hired is not None:
+        processes.append(Running(DRIVER, 1, NOT_YET, hired.mark))
+        processes.append(Running(KEEPER, 2, hired.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
     scene = Scene(tuple(processes), files, logs, testbed.databases())

@@ -133,7 +133,7 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
 
 def _over_plateau(plateau: Sequence[Step], found: Capacity, probe_is_load: bool) -> Figure:
     rates = np.array([r + _probe_rate(s, probe_is_load) for s in plateau for r in s.throughput_trials])
-    samples = sum(step.issued - step.failed_count for step in plateau)
+    samples = sum((step.issued or 0) - step.failed_count for step in plateau)
     interval = over_trials(rates)
     if isinstance(interval, Interval):
         # A count is known to one request at each end of a trial, however well trials agree.

@@ -9,6 +9,7 @@ from typing import Any
 from loadlens.errors import RecordError
 
 SCHEMA_VERSION = 1
+TRIAL_VERSION = 2  # of trial.json where another program made the load: readers of 1 know no null counts
 
 STUDY = "study.yaml"
 EFFECTIVE = "effective.yaml"
@@ -55,9 +56,9 @@ def refuse_newer(version: object, path: Path, newest: int = SCHEMA_VERSION) -> N
         )
 
 
-def version_of(content: Mapping[str, Any], path: Path) -> None:
-    """Refuse a JSON file that says no version or a newer one."""
-    refuse_newer(content.get("schema_version"), path)
+def version_of(content: Mapping[str, Any], path: Path, newest: int = SCHEMA_VERSION) -> None:
+    """Refuse a JSON file that says no version or a newer one than `newest`."""
+    refuse_newer(content.get("schema_version"), path, newest)
 
 
 def trial_folder_name(block: int, attempt: int) -> str:

@@ -36,6 +36,7 @@ class TrialRecord:
         self.status = TrialStatus(content["status"])
         self.reasons: tuple[str, ...] = tuple(content["reasons"])
         self.engine: dict[str, Any] | None = content["engine"]
+        self.driver: dict[str, Any] | None = _driver_of(content)
         self.t0_unix_ns: int | None = content["t0_unix_ns"]
         self.t0_monotonic_ns: int | None = content["t0_monotonic_ns"]
         self.services: list[dict[str, Any]] = list(content["services"])
@@ -148,6 +149,23 @@ class TrialRecord:
         if files.digest_of_file(path) != said["sha256"]:
             raise RecordError("damaged: its SHA-256 is not the one it was sealed with", where=str(path))
         return path
+
+
+def _driver_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The program of others that made the load; ValueError where version and content disagree."""
+    engine = content["engine"]
+    if engine is not None and not isinstance(engine, Mapping):
+        raise ValueError("`engine` is no object")
+    driver = None if engine is None else engine.get("driver")
+    is_driven = content.get("schema_version", layout.SCHEMA_VERSION) >= layout.TRIAL_VERSION
+    if is_driven != (driver is not None):
+        raise ValueError("a trial of version 2, and no other, says which program made its load")
+    if driver is None:
+        return None
+    known = dict(driver)
+    if not isinstance(known["name"], str) or not isinstance(known["tells_requests"], bool):
+        raise ValueError("`engine.driver` has no name, or does not say whether it tells single requests")
+    return known
 
 
 def check_size(path: Path, said: Mapping[str, Any]) -> None:
@@ -309,10 +327,11 @@ def _read_header(path: Path) -> dict[str, Any]:
     content = files.read_json(path)
     said = content.pop("self_sha256", None)
     if said is None:
-        layout.version_of(content, path)  # a later version may seal in another way
+        # a later version may seal in another way
+        layout.version_of(content, path, layout.TRIAL_VERSION)
     if said != files.digest_of_bytes(files.as_json(content).encode()):
         raise RecordError("damaged: its content is not the one it was sealed with", where=str(path))
-    layout.version_of(content, path)
+    layout.version_of(content, path, layout.TRIAL_VERSION)
     return content
 
 

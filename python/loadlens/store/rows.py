@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
+ROWS_A_CHUNK = 1 << 14
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
 _CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<u2": "H", "<u1": "B"}
 
@@ -138,6 +140,23 @@ def _payloads(path: Path, form: RowFormat) -> Iterator[tuple[int, bytes]]:
             if len(payload) != length or zlib.crc32(payload) != crc:
                 return
             yield version, payload
+
+
+def write_live(path: Path, content: Iterable[Sequence[int]], form: RowFormat) -> None:
+    """Write rows of the newest version as a live file, in chunks as the engine does."""
+    row = form.packed(form.version)
+    with files.touching("write", path), path.open("wb") as file:
+        for part in batched(content, ROWS_A_CHUNK):
+            payload = b"".join(row.pack(*values) for values in part)
+            file.write(CHUNK_HEAD.pack(form.magic, len(part), zlib.crc32(payload), 0))
+            file.write(payload)
+
+
+def batched(content: Iterable[Sequence[int]], most: int) -> Iterator[list[Sequence[int]]]:
+    """The rows in lists of at most so many."""
+    rows = iter(content)
+    while part := list(islice(rows, most)):
+        yield part
 
 
 def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,10 @@ class TrialWriter:
         }
         files.write_whole(self.live / layout.START, files.as_json(content).encode())
 
+    def write_samples(self, samples: Iterable[Sequence[int]]) -> None:
+        """Keep the single requests that another program told of, fields as in docs/reference/record.md."""
+        rows.write_live(self.live / layout.SAMPLES_BIN, samples, rows.SAMPLE)
+
     def keep_logs(self, folder: Path) -> None:
         """Copy what services that outlive this trial have written so far."""
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):
@@ -110,8 +114,9 @@ class TrialWriter:
                 "bytes": path.stat().st_size,
             }
         files.sync_folder(self.path)
+        is_driven = end.engine is not None and end.engine.get("driver") is not None
         content = {
-            "schema_version": layout.SCHEMA_VERSION,
+            "schema_version": layout.TRIAL_VERSION if is_driven else layout.SCHEMA_VERSION,
             **self._identity,
             **plain.end_as_plain(end),
             "digests": digests,

@@ -54,6 +54,8 @@ class Standing:
     status: int | None  # none: runs; negative: ended by that signal
     drained: bool  # nobody holds its output any more
     output: str  # new whole lines, of a followed process
+    ended_ns: int | None = None  # when that was seen, CLOCK_MONOTONIC
+    cpu_s: float | None = None  # of it and of all that it waited for, once it has ended
 
 
 @dataclass(frozen=True, slots=True)

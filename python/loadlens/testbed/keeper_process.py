@@ -239,6 +239,8 @@ class Child:
         self.groups: list[str] = []  # control groups that are its own
         self.pipe = -1  # the reading end of its output; -1: closed by all who held it
         self.status: int | None = None  # as Popen.returncode
+        self.ended_ns: int | None = None
+        self.cpu_s: float | None = None
 
 
 # --- the loop -------------------------------------------------------------------------------------
@@ -324,7 +326,7 @@ class Keeper:
     def _reap(self) -> None:
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -332,6 +334,8 @@ class Keeper:
             for child in self._children.values():
                 if child.pid == pid:
                     child.status = os.waitstatus_to_exitcode(status)
+                    child.ended_ns = time.monotonic_ns()
+                    child.cpu_s = used.ru_utime + used.ru_stime
 
     def _answer(self, request: dict[str, Any]) -> bool:
         """Do one request and reply; true: it was the last."""
@@ -397,6 +401,8 @@ class Keeper:
                 "status": child.status,
                 "drained": child.pipe < 0,
                 "output": child.output.take_followed(),
+                "ended_ns": child.ended_ns,
+                "cpu_s": child.cpu_s,
             }
             for name, child in self._children.items()
         }

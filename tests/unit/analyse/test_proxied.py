@@ -68,7 +68,7 @@ def trial(
 ) -> Any:
     frame = pl.DataFrame(scrapes(figures), schema=SCHEMA, orient="row")
     requests = {"issued": issued, "answered": answered, "failed": failed, "in_flight": 0}
-    stream = SimpleNamespace(engine={"requests": requests}, plan=SimpleNamespace(is_probe=False))
+    stream = SimpleNamespace(engine={"requests": requests}, plan=SimpleNamespace(is_probe=False), teller=None)
     return SimpleNamespace(source=SimpleNamespace(readings=lambda: frame), streams=(stream,))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from loadlens.interop.drivers import DRIVERS, Printed
 from loadlens.interop.drivers.wrk import without_additions
+from loadlens.model import driving
 from loadlens.model.workload import Body, Check, Closed, Connection, Open, Plan, Think, Tls
 from tests.unit.render import hit_result
 
@@ -48,16 +49,56 @@ def with_step(made: Plan, **step: Any) -> Plan:
 def test_what_a_driver_cannot_do_is_named(name: str, made: Plan, words: str) -> None:
     faults = DRIVERS[name].faults(made)
 
-    assert [fault for fault in faults if words in fault and name in fault], faults
+    assert [fault for fault in faults if words in fault.words and name in fault.words], faults
 
 
-@pytest.mark.parametrize("name", [name for name in DRIVERS if name != "k6"])
+def test_studies_know_every_driver_by_name() -> None:
+    assert set(driving.DRIVERS) == set(DRIVERS)
+    assert all(one.name == name for name, one in DRIVERS.items())
+
+
+def several_steps() -> Plan:
+    made = plan()
+    stream = made.streams[0]
+    scenario = stream.scenarios[0]
+    twice = replace(scenario, steps=scenario.steps * 2)
+    return replace(made, streams=(replace(stream, scenarios=(twice,)),))
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+@pytest.mark.parametrize(
+    ("made", "feature"),
+    [
+        (several_steps(), "mix"),
+        (replace(plan(), streams=(*plan().streams, *plan().streams)), "probes"),
+        (plan(workload=Closed(users=2, iterations=5)), "iterations"),
+        (plan(workload=Closed(users=2, pace=Think("fixed", ns=5))), "pauses"),
+        (plan(connection=Connection(pool=2)), "connections"),
+        (with_step(plan(), body=Body("json", value={"a": ["{{int 1 2}}"]})), "templates"),
+        (with_step(plan(), expect=(200,)), "expect"),
+    ],
+)
+def test_what_only_a_study_asks_for_is_named_by_its_feature(name: str, made: Plan, feature: str) -> None:
+    assert feature in [fault.feature for fault in DRIVERS[name].faults(made)]
+
+
+@pytest.mark.parametrize("name", ["wrk", "ab", "hey"])
 def test_what_counts_in_seconds_is_given_no_half_ones(name: str) -> None:
     made = replace(plan(timeout_ns=SECOND // 2), duration_ns=SECOND // 2)
 
-    faults = DRIVERS[name].faults(made)
+    words = [fault.words for fault in DRIVERS[name].faults(made)]
 
-    assert all(f"{name} counts its {what} in whole seconds" in faults for what in ("duration", "time-out"))
+    assert all(f"{name} counts its {what} in whole seconds" in words for what in ("duration", "time-out"))
+
+
+def test_a_body_of_json_is_the_one_that_our_engine_sends(tmp_path: Path) -> None:
+    made = with_step(plan(), method="POST", body=Body("json", value={"b": [1, None], "a": "é"}))
+
+    words = DRIVERS["ab"].command(made, tmp_path)
+
+    # Keys in order and no spaces, as the plan's canonical JSON has them; the type as the engine gives it.
+    assert Path(words[words.index("-p") + 1]).read_bytes() == '{"a":"é","b":[1,null]}'.encode()
+    assert words[words.index("-T") + 1] == "application/json"
 
 
 @pytest.mark.parametrize("name", DRIVERS)
@@ -257,3 +298,144 @@ def test_k6_is_read_from_its_exported_summary(tmp_path: Path) -> None:
     assert (told.bytes_out, told.bytes_in) == (1000, 2000)
     assert told.times is not None
     assert (told.times.count, told.times.mean, told.times.quantiles["p999"]) == (90, 0.005, 0.05)
+
+
+def test_times_carry_the_steps_that_a_driver_rounds_to(tmp_path: Path) -> None:
+    rows = "".join(f"{percent},{percent + 0.125:.3f}\n" for percent in range(101))
+    (tmp_path / "served.csv").write_text(f"Percentage served,Time in ms\n{rows}")
+    by_ab = DRIVERS["ab"].read(Printed(AB_SAID, tmp_path), plan()).times
+
+    assert by_ab is not None
+    # -e has three digits of a millisecond; the table of ab has whole ones, and one digit of the deviation.
+    assert by_ab.rounding["quantiles"] == 1e-6
+    assert (by_ab.rounding["mean"], by_ab.rounding["stdev"]) == (1e-3, 1e-4)
+    assert read_wrk(tmp_path).times.rounding["quantiles"] == 1e-6
+
+
+# The keys of `print_json` in src/printer.rs of oha 1.15.0; the values are made up.
+OHA_SAID: dict[str, Any] = {
+    "summary": {
+        "successRate": 0.99, "total": 2.001, "slowest": 0.09, "fastest": 0.0005, "average": 0.004,
+        "requestsPerSec": 52.47, "totalData": 1300, "sizePerRequest": 13, "sizePerSec": 649.6,
+    },
+    "metrics": {
+        "success_rate": 0.99, "requests_per_sec": 52.47,
+        "latency_ms": {"min": 0.5, "mean": 4.0, "p50": 3.0, "p95": 9.5, "p99": 80.0, "max": 90.0},
+    },
+    "responseTimeHistogram": {"0.0005": 1, "0.09": 1},
+    "latencyPercentiles": {
+        "p10": 0.001, "p25": 0.002, "p50": 0.003, "p75": 0.0075, "p90": 0.009, "p95": 0.0095, "p99": 0.08,
+        "p99.9": 0.0899, "p99.99": 0.09,
+    },
+    "firstByteHistogram": {}, "firstBytePercentiles": {},
+    "rps": {"mean": 50.0, "stddev": 1.0, "max": 60.0, "min": 40.0, "percentiles": {"p50": 50.0}},
+    "details": {
+        "DNSDialup": {"average": 0.001, "fastest": 0.001, "slowest": 0.001},
+        "DNSLookup": {"average": 0.0, "fastest": 0.0, "slowest": 0.0},
+        "firstByte": {"average": 0.001, "fastest": 0.001, "slowest": 0.001},
+    },
+    "statusCodeDistribution": {"200": 90, "302": 4, "503": 6},
+    "errorDistribution": {"aborted due to deadline": 4, "timeout": 1},
+}  # fmt: skip
+
+
+def read_oha(tmp_path: Path, **bent: Any) -> Any:
+    (tmp_path / "loadlens.json").write_text(json.dumps(OHA_SAID | bent))
+    return DRIVERS["oha"].read(Printed("", tmp_path), plan())
+
+
+def test_oha_is_read_from_its_json(tmp_path: Path) -> None:
+    told = read_oha(tmp_path)
+
+    assert (told.seconds, told.answered, told.unexpected_status, told.failed) == (2.001, 100, 6, 1)
+    assert told.errors == {"timeout": 1}
+    assert told.statuses == {"200": 90, "302": 4, "503": 6}
+    assert told.in_flight == 4  # given up at the end: neither answered nor failed
+    assert (told.bytes_in_bodies, told.bytes_in) == (1300, None)
+    assert told.times is not None
+    assert (told.times.count, told.times.mean) == (100, 0.004)
+    assert (told.times.least, told.times.most) == (0.0005, 0.09)
+    assert told.times.quantiles == {
+        "p50": 0.003, "p75": 0.0075, "p90": 0.009, "p95": 0.0095, "p99": 0.08, "p999": 0.0899
+    }  # fmt: skip
+    assert told.times.rounding == {}
+
+
+def test_oha_without_an_answer_has_no_times(tmp_path: Path) -> None:
+    # serde_json writes the mean of nothing, NaN, as null.
+    nothing = OHA_SAID["summary"] | {"average": None, "fastest": None, "slowest": None, "totalData": 0}
+
+    told = read_oha(
+        tmp_path, summary=nothing, statusCodeDistribution={}, errorDistribution={"Connection refused": 9}
+    )
+
+    assert (told.answered, told.failed, told.times) == (0, 9, None)
+
+
+def test_oha_is_told_the_load(tmp_path: Path) -> None:
+    made = with_step(plan(connection=Connection("new")), method="POST", body=Body("text", text="x"))
+
+    words = DRIVERS["oha"].command(made, tmp_path)
+
+    for flag, value in (("-c", "4"), ("-z", "3000ms"), ("-m", "POST"), ("-t", "30000ms"), ("-r", "0")):
+        assert words[words.index(flag) + 1] == value
+    assert "--disable-keepalive" in words
+    assert Path(words[words.index("-D") + 1]).read_bytes() == b"x"
+    counted = replace(plan(workload=Closed(users=2, requests=8)), duration_ns=None)
+    assert {"-n", "8"} <= set(DRIVERS["oha"].command(counted, tmp_path))
+
+
+LOCUST_ROWS = """\
+1000.0,2.0,200,13,answered
+1000.002,4.0,200,13,answered
+1000.006,3.0,503,5,answered
+1000.5,1.5,0,0,ConnectionRefusedError
+1000.009,6.0,200,13,answered
+"""
+
+
+def read_locust(tmp_path: Path, counted: int = 5, rows: str = LOCUST_ROWS) -> Any:
+    (tmp_path / "requests.csv").write_text(rows)
+    # What locust 2.47 writes of an entry, as far as it is looked at.
+    (tmp_path / "loadlens.json").write_text(json.dumps([{"name": "request", "num_requests": counted}]))
+    return DRIVERS["locust"].read(Printed("", tmp_path), plan())
+
+
+def test_locust_tells_every_request(tmp_path: Path) -> None:
+    told = read_locust(tmp_path)
+
+    assert (told.answered, told.unexpected_status, told.failed) == (4, 1, 1)
+    assert told.errors == {"ConnectionRefusedError": 1}
+    assert told.statuses == {"200": 3, "503": 1}
+    assert told.seconds == pytest.approx(0.5015)  # from the first sent to the last ended
+    assert told.began_unix_s == 1000.0
+    assert [round(one.sent_s, 3) for one in told.requests] == [0.0, 0.002, 0.006, 0.009, 0.5]  # in order
+    assert told.requests[-1].is_failed
+    assert told.times is not None
+    assert (told.times.count, told.times.mean) == (3, pytest.approx(0.004))  # of the successes: 2, 4 and 6 ms
+    assert told.times.deviation == pytest.approx(0.002)
+    assert (told.times.quantiles["p50"], told.times.quantiles["p99"]) == (0.004, 0.006)
+
+
+def test_locust_whose_listener_missed_requests_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="counts 6 requests and gave its listener 5"):
+        read_locust(tmp_path, counted=6)
+
+
+def test_the_locustfile_is_python_and_holds_the_load(tmp_path: Path) -> None:
+    made = with_step(
+        plan(workload=Closed(users=4, requests=9), connection=Connection("new")),
+        method="POST",
+        headers=(("X-Quote", "a'\"b"),),
+        body=Body("text", text="é"),
+    )
+
+    DRIVERS["locust"].command(made, tmp_path)
+    script = (tmp_path / "locustfile.py").read_text()
+
+    names: dict[str, Any] = {}
+    exec(next(line for line in script.splitlines() if line.startswith("METHOD")), names)
+    assert (names["METHOD"], names["LEFT"], names["SECONDS"]) == ("POST", 9, 3.0)
+    assert names["HEADERS"] == {"X-Quote": "a'\"b", "Accept-Encoding": "identity", "Connection": "close"}
+    compile(script, "locustfile.py", "exec")
+    assert (tmp_path / "body").read_bytes() == "é".encode()

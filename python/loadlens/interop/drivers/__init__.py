@@ -1,7 +1,7 @@
 """Load generators of others that may drive a plan in place of our engine, one file each.
 
-To add one, write its file and add it to `DRIVERS`; a test runs it on the origin and holds its figures to
-the books.
+To add one, write its file, add it to `DRIVERS` and its name to `model.driving`; a test runs it on the origin
+and holds its figures to the books.
 """
 
 from __future__ import annotations
@@ -9,12 +9,39 @@ from __future__ import annotations
 from typing import Final
 
 from loadlens.interop.drivers.ab import AB
-from loadlens.interop.drivers.base import Driver, Printed, Times, Told
+from loadlens.interop.drivers.base import Driver, Printed, Request, Times, Told
 from loadlens.interop.drivers.hey import HEY
+from loadlens.interop.drivers.installed import how_to_install, lacking
 from loadlens.interop.drivers.k6 import K6
+from loadlens.interop.drivers.locust import LOCUST
+from loadlens.interop.drivers.oha import OHA
 from loadlens.interop.drivers.result import result_of
 from loadlens.interop.drivers.wrk import WRK
+from loadlens.model.driving import CannotDo
+from loadlens.model.study import Study
+from loadlens.model.workload import Plan
 
-__all__ = ["DRIVERS", "Driver", "Printed", "Times", "Told", "result_of"]
+__all__ = [
+    "DRIVERS",
+    "Driver",
+    "Printed",
+    "Request",
+    "Times",
+    "Told",
+    "cannot_do",
+    "how_to_install",
+    "missing",
+    "result_of",
+]
 
-DRIVERS: Final[dict[str, Driver]] = {one.name: one for one in (WRK, AB, HEY, K6)}
+DRIVERS: Final[dict[str, Driver]] = {one.name: one for one in (WRK, AB, HEY, OHA, K6, LOCUST)}
+
+
+def cannot_do(name: str, plan: Plan) -> list[CannotDo]:
+    """Everything that a driver cannot do of a plan."""
+    return DRIVERS[name].faults(plan)
+
+
+def missing(study: Study) -> tuple[Driver, ...]:
+    """The drivers that some case of a study names and this machine lacks."""
+    return lacking(study, DRIVERS)

@@ -15,6 +15,7 @@ from loadlens.interop.drivers.base import (
     Told,
     body_of,
     common_faults,
+    headers_of,
     requests_of,
     seconds,
     step_of,
@@ -22,31 +23,33 @@ from loadlens.interop.drivers.base import (
     users_of,
     whole_seconds,
 )
+from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 SERVED = "served.csv"
 BODY = "body"
 ENDLESS = 50_000_000  # a load that time ends needs a number all the same
+ROUNDING = {"quantiles": 1e-6, "min": 1e-6, "max": 1e-6, "mean": 1e-3, "stdev": 1e-4}
 _FAILED = re.compile(r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)")
 _TOTAL = re.compile(r"^Total: +\d+ +(\d+) +([\d.]+) +\d+ +\d+$", re.MULTILINE)
 
 
-def faults(plan: Plan) -> list[str]:
+def faults(plan: Plan) -> list[CannotDo]:
     return list(_faults(plan))
 
 
-def _faults(plan: Plan) -> Iterator[str]:
+def _faults(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "ab")
     yield from whole_seconds(plan, "ab")
     if plan.threads not in (None, 1):
-        yield "ab has one thread"
+        yield CannotDo("threads", "ab has one thread")
     requests, body = requests_of(plan), step_of(plan).body
     if requests is not None and requests < users_of(plan):
-        yield "ab wants at least as many requests as connections"
+        yield CannotDo("requests", "ab wants at least as many requests as connections")
     if requests is not None and requests > ENDLESS:
-        yield f"ab keeps every request in memory: at most {ENDLESS}"
+        yield CannotDo("requests", f"ab keeps every request in memory: at most {ENDLESS}")
     if body.kind != "none" and step_of(plan).method not in ("POST", "PUT"):
-        yield "ab sends a body with POST and PUT only"
+        yield CannotDo("body", "ab sends a body with POST and PUT only")
 
 
 def command(plan: Plan, folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
     if stream.connection.reuse == "keep":
         words.append("-k")
     words += _request(plan, folder)
-    for name, value in step.headers:
+    for name, value in headers_of(step):
         if name.lower() != "content-type" or step.body.kind == "none":
             words += ["-H", f"{name}: {value}"]
     return [*words, url_of(plan)]
@@ -70,7 +73,7 @@ def _request(plan: Plan, folder: Path) -> list[str]:
         return {"GET": [], "HEAD": ["-i"]}.get(step.method, ["-m", step.method])
     file = folder / BODY
     file.write_bytes(body_of(step.body))
-    kinds = [value for name, value in step.headers if name.lower() == "content-type"]
+    kinds = [value for name, value in headers_of(step) if name.lower() == "content-type"]
     return ["-p" if step.method == "POST" else "-u", str(file), *(["-T", kinds[-1]] if kinds else [])]
 
 
@@ -124,6 +127,7 @@ def _times(text: str, served: Path, complete: int) -> Times | None:
         least=at[0],
         most=at[100],
         quantiles={name: at[percent] for name, percent in whole.items()},
+        rounding=ROUNDING,
     )
 
 

@@ -6,10 +6,12 @@ exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Body, Closed, Plan, Step
 from loadlens.units import NS_PER_S
 
@@ -27,6 +29,20 @@ class Times:
     least: float | None = None
     most: float | None = None
     quantiles: Mapping[str, float] = field(default_factory=dict)  # by the names of QUANTILES
+    # Steps of seconds that it rounds to before it tells, by what they are of: `mean`, `stdev`, `min`, `max`,
+    # `quantiles`. What is not named comes as the program computed it.
+    rounding: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as a driver told it."""
+
+    sent_s: float  # since the load began
+    seconds: float  # from then to the last byte, or to the failure
+    status: int  # 0: no answer
+    body_bytes: int  # decoded
+    is_failed: bool = False  # not answered whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +59,10 @@ class Told:
     bytes_out: int | None = None
     bytes_in: int | None = None  # heads included
     bytes_in_bodies: int | None = None
+    in_flight: int | None = None  # sent and given up at the end
     notes: tuple[str, ...] = ()  # what to know of its figures
+    began_unix_s: float | None = None  # when its first request was sent
+    requests: Sequence[Request] | None = None  # every single one that ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +81,7 @@ class Driver:
     program: str
     install: str  # the command that installs it
     version: tuple[str, ...]  # what makes it say its version on its first line; empty: it cannot
-    faults: Callable[[Plan], list[str]]  # what it cannot do of a plan; empty: it can do all of it
+    faults: Callable[[Plan], list[CannotDo]]  # what it cannot do of a plan; empty: it can do all of it
     command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
     read: Callable[[Printed, Plan], Told]  # ValueError: it did not print what it should
 
@@ -93,49 +112,93 @@ def seconds(ns: int) -> int:
     return ns // NS_PER_S
 
 
-def common_faults(plan: Plan, name: str) -> Iterator[str]:
+def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
     """What asks more than one request over and over in a closed loop."""
+    yield from _more_than_one_request(plan, name)
+    yield from _more_than_users_at_it(plan, name)
     stream, step = plan.streams[0], step_of(plan)
-    workload = stream.workload
-    if not isinstance(workload, Closed):
-        yield f"{name} keeps no rate and no due times"
-    elif workload.profile is not None or workload.ramp_ns:
-        yield f"{name} keeps one level of load"
-    elif workload.pace is not None or workload.think.kind != "none":
-        yield f"{name}'s users neither think nor keep a pace"
     if plan.warmup_ns:
-        yield f"{name} knows no warm-up"
+        yield CannotDo("warmup", f"{name} knows no warm-up")
     if plan.feeds or _has_templates(step):
-        yield f"{name} fills no {{{{...}}}}"
-    if step.checks or step.expect:
-        yield f"{name} checks no answers"
+        yield CannotDo("templates", f"{name} fills no {{{{...}}}}")
+    if step.checks:
+        yield CannotDo("checks", f"{name} checks no answers")
+    if step.expect:
+        yield CannotDo("expect", f"{name} checks no answers for the statuses of the study")
     if step.auth is not None:
-        yield f"{name} takes no secrets from the environment"
+        yield CannotDo("auth", f"{name} takes no secrets from the environment")
     if stream.cookies == "keep":
-        yield f"{name} keeps no cookies"
+        yield CannotDo("cookies", f"{name} keeps no cookies")
     if stream.connection.reuse == "requests":
-        yield f"{name} keeps connections or makes a new one for each request"
+        yield CannotDo("connection", f"{name} keeps connections or makes a new one for each request")
+    if stream.connection.pool is not None:
+        yield CannotDo("connections", f"{name} gives each user a connection and has no pool of them")
     tls = stream.target.tls
     if tls is not None and not tls.insecure:
-        yield f"{name} verifies no certificates, so ask for --insecure"
+        yield CannotDo("tls", f"{name} verifies no certificates, so ask for none to be verified: insecure")
     if tls is not None and (tls.ca or tls.certificate or tls.server_name or not tls.resume):
-        yield f"{name}'s TLS has no settings here"
+        yield CannotDo("tls", f"{name}'s TLS has no settings here")
 
 
-def whole_seconds(plan: Plan, name: str) -> Iterator[str]:
+def _more_than_one_request(plan: Plan, name: str) -> Iterator[CannotDo]:
+    stream = plan.streams[0]
+    if len(plan.streams) > 1:
+        yield CannotDo("probes", f"{name} sends no probes beside its load")
+    scenario = stream.scenarios[0]
+    if len(stream.scenarios) > 1 or len(scenario.steps) > 1 or scenario.groups:
+        yield CannotDo("mix", f"{name} asks one request over and over: one scenario of one step")
+    elif scenario.steps[0].extract:
+        yield CannotDo("mix", f"{name} extracts no values from answers")
+
+
+def _more_than_users_at_it(plan: Plan, name: str) -> Iterator[CannotDo]:
+    workload = plan.streams[0].workload
+    if not isinstance(workload, Closed):
+        yield CannotDo("rate", f"{name} keeps no rate and no due times")
+        return
+    if workload.profile is not None or workload.ramp_ns:
+        yield CannotDo("shape", f"{name} keeps one level of load")
+    if workload.pace is not None or workload.think.kind != "none" or step_of(plan).think.kind != "none":
+        yield CannotDo("pauses", f"{name}'s users neither think nor keep a pace")
+    if workload.iterations is not None:
+        yield CannotDo("iterations", f"{name} counts no iterations of single users")
+
+
+def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
     """Times that do not fit a program which counts in seconds."""
-    for what, ns in (("duration", plan.duration_ns), ("time-out", plan.streams[0].timeout_ns)):
-        if ns is not None and (ns % NS_PER_S or ns < NS_PER_S):
-            yield f"{name} counts its {what} in whole seconds"
+    duration_ns, timeout_ns = plan.duration_ns, plan.streams[0].timeout_ns
+    if duration_ns is not None and (duration_ns % NS_PER_S or duration_ns < NS_PER_S):
+        yield CannotDo("duration", f"{name} counts its duration in whole seconds")
+    if timeout_ns % NS_PER_S or timeout_ns < NS_PER_S:
+        yield CannotDo("timeout", f"{name} counts its time-out in whole seconds")
+
+
+def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
+    """The headers of a step, with the type that our engine gives a body of JSON."""
+    if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
+        return step.headers
+    return (*step.headers, ("Content-Type", "application/json"))
 
 
 def body_of(body: Body) -> bytes:
-    """The bytes of a body without templates."""
+    """The bytes of a body without templates, as our engine would send them."""
     if body.kind == "file":
         return Path(body.path or "").read_bytes()
+    if body.kind == "json":
+        return json.dumps(body.value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     return (body.text or "").encode()
+
+
+def is_text(content: bytes) -> bool:
+    """Whether the bytes are UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _has_templates(step: Step) -> bool:
     texts = [step.path, step.body.text or "", *(value for _, value in step.headers)]
+    texts.append(json.dumps(step.body.value, ensure_ascii=False) if step.body.kind == "json" else "")
     return any("{{" in text for text in texts)

@@ -13,6 +13,7 @@ from loadlens.interop.drivers.base import (
     Told,
     body_of,
     common_faults,
+    headers_of,
     requests_of,
     seconds,
     step_of,
@@ -20,6 +21,7 @@ from loadlens.interop.drivers.base import (
     users_of,
     whole_seconds,
 )
+from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 BODY = "body"
@@ -30,18 +32,19 @@ _PERCENT = re.compile(r"^  (\d+)%+ in ([\d.]+) secs$", re.MULTILINE)
 _NAMES = {"50": "p50", "75": "p75", "90": "p90", "95": "p95", "99": "p99"}
 
 
-def faults(plan: Plan) -> list[str]:
+def faults(plan: Plan) -> list[CannotDo]:
     return list(_faults(plan))
 
 
-def _faults(plan: Plan) -> Iterator[str]:
+def _faults(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "hey")
     yield from whole_seconds(plan, "hey")
     requests, users = requests_of(plan), users_of(plan)
     if requests is not None and plan.duration_ns is not None:
-        yield "hey ends by its number of requests or by time, not by whichever is first"
+        yield CannotDo("requests", "hey ends by its number of requests or by time, not by whichever is first")
     if requests is not None and requests % users:
-        yield "hey divides its requests among its workers and leaves out the rest: give a multiple"
+        words = "hey divides its requests among its workers and leaves out the rest: give a multiple"
+        yield CannotDo("requests", words)
 
 
 def command(plan: Plan, folder: Path) -> list[str]:
@@ -58,7 +61,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
         file = folder / BODY
         file.write_bytes(body_of(step.body))
         words += ["-D", str(file)]
-    for name, value in step.headers:
+    for name, value in headers_of(step):
         words += ["-T", value] if name.lower() == "content-type" else ["-H", f"{name}: {value}"]
     return [*words, url_of(plan)]
 
@@ -103,6 +106,7 @@ def _times(text: str, answered: int) -> Times | None:
         least=_behind(text, "Fastest"),
         most=_behind(text, "Slowest"),
         quantiles=at,
+        rounding=dict.fromkeys(("mean", "min", "max", "quantiles"), 1e-4),
     )
 
 

@@ -14,11 +14,14 @@ from loadlens.interop.drivers.base import (
     Told,
     body_of,
     common_faults,
+    headers_of,
+    is_text,
     requests_of,
     step_of,
     url_of,
     users_of,
 )
+from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 SCRIPT = "loadlens.js"
@@ -30,30 +33,22 @@ _TIMES = "http_req_duration{expected_response:true}"
 _UNANSWERED = "http_reqs{status:0}"
 
 
-def faults(plan: Plan) -> list[str]:
+def faults(plan: Plan) -> list[CannotDo]:
     return list(_faults(plan))
 
 
-def _faults(plan: Plan) -> Iterator[str]:
+def _faults(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "k6")
     stream, body = plan.streams[0], step_of(plan).body
     if stream.target.tls is not None:
-        yield "k6 would speak HTTP/2 over TLS"
+        yield CannotDo("tls", "k6 would speak HTTP/2 over TLS")
     if plan.threads is not None:
-        yield "k6 takes its threads from GOMAXPROCS"
+        yield CannotDo("threads", "k6 takes its threads from GOMAXPROCS")
     requests = requests_of(plan)
     if requests is not None and requests < users_of(plan):
-        yield "k6 wants at least as many requests as users"
-    if body.kind == "file" and not _is_text(body_of(body)):
-        yield "k6 is given bodies of text only"
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        yield CannotDo("requests", "k6 wants at least as many requests as users")
+    if body.kind == "file" and not is_text(body_of(body)):
+        yield CannotDo("body", "k6 is given bodies of text only")
 
 
 def command(plan: Plan, folder: Path) -> list[str]:
@@ -66,7 +61,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
 def _script(plan: Plan) -> str:
     stream, step = plan.streams[0], step_of(plan)
     params = {
-        "headers": dict(step.headers),
+        "headers": dict(headers_of(step)),
         "timeout": stream.timeout_ns // 1_000_000,
         "redirects": 0,
         "responseType": "none",

@@ -6,14 +6,20 @@ from typing import Any
 
 from loadlens.interop.drivers.base import QUANTILES, Times, Told
 
-NOT_TOLD = ("due", "issued", "check_failed", "in_flight", "dropped", "waiting", "skipped")
+NOT_TOLD = ("due", "issued", "check_failed", "dropped", "waiting", "skipped")
 
 
-def result_of(told: Told, *, stopped: bool, began_unix_ns: int, began_monotonic_ns: int) -> dict[str, Any]:
+def result_of(
+    told: Told, *, stopped: bool, began_unix_ns: int, began_monotonic_ns: int, cpu_s: float | None = None
+) -> dict[str, Any]:
     """The engine's result (docs/reference/record.md) with null for all that the driver does not tell.
 
     Args:
+        told: What it told.
         stopped: Whether a person ended it early.
+        began_unix_ns: When its load began, as far as that is known.
+        began_monotonic_ns: The same by CLOCK_MONOTONIC.
+        cpu_s: CPU time of its processes, which the system tells.
     """
     return {
         "schema_version": 1,
@@ -34,7 +40,7 @@ def result_of(told: Told, *, stopped: bool, began_unix_ns: int, began_monotonic_
             "is_marked_late": None,
             "requests_per_s": None,
             "ceiling_rps": None,
-            "cpu_s": None,
+            "cpu_s": cpu_s,
             "verdict": None,
             "reasons": list(told.notes),
         },
@@ -52,7 +58,13 @@ def _stream(told: Told) -> dict[str, Any]:
         "role": "load",
         "kind": "closed",
         "requests": requests
-        | {"answered": told.answered, "ok": ok, "unexpected_status": bad, "failed": told.failed},
+        | {
+            "answered": told.answered,
+            "ok": ok,
+            "unexpected_status": bad,
+            "failed": told.failed,
+            "in_flight": told.in_flight,
+        },
         "in_warmup": None,
         "after_end": None,
         "law_holds": None,

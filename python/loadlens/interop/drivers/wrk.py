@@ -23,6 +23,7 @@ from loadlens.interop.drivers.base import (
     Told,
     body_of,
     common_faults,
+    headers_of,
     requests_of,
     seconds,
     step_of,
@@ -30,6 +31,7 @@ from loadlens.interop.drivers.base import (
     users_of,
     whole_seconds,
 )
+from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 SCRIPT = "loadlens.lua"
@@ -53,17 +55,17 @@ end
 """
 
 
-def faults(plan: Plan) -> list[str]:
+def faults(plan: Plan) -> list[CannotDo]:
     return list(_faults(plan))
 
 
-def _faults(plan: Plan) -> Iterator[str]:
+def _faults(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "wrk")
     if requests_of(plan) is not None or plan.duration_ns is None:
-        yield "wrk runs for a time and counts to no number of requests"
+        yield CannotDo("requests", "wrk runs for a time and counts to no number of requests")
     yield from whole_seconds(plan, "wrk")
     if step_of(plan).method == "HEAD":
-        yield "wrk waits for the body of an answer to HEAD"
+        yield CannotDo("method", "wrk waits for the body of an answer to HEAD")
 
 
 def command(plan: Plan, folder: Path) -> list[str]:
@@ -84,9 +86,8 @@ def _threads(plan: Plan, users: int) -> int:
 def _script(plan: Plan, told: Path) -> str:
     step = step_of(plan)
     lines = [f"wrk.method = {_quoted(step.method.encode())}"]
-    lines += [
-        f"wrk.headers[{_quoted(name.encode())}] = {_quoted(value.encode())}" for name, value in step.headers
-    ]
+    for name, value in headers_of(step):
+        lines.append(f"wrk.headers[{_quoted(name.encode())}] = {_quoted(value.encode())}")
     if plan.streams[0].connection.reuse == "new":
         lines.append('wrk.headers["Connection"] = "close"')
     if step.body.kind != "none":
@@ -178,6 +179,7 @@ def _times(measured: Mapping[int, int], *, censored: int) -> Times | None:
         least=rows[0][0] / 1e6,
         most=None if censored else rows[-1][0] / 1e6,
         quantiles=quantiles,
+        rounding=dict.fromkeys(("min", "max", "quantiles"), 1e-6),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from loadlens.looks import loads, numbers, words
@@ -25,9 +26,14 @@ PER_SECOND = numbers.scale("1/s")
 WIDTH = 78  # of a command
 
 
-def print_driven(result: Mapping[str, Any], plan: Plan, *, quiet: bool) -> None:
-    """Print the summary on stdout."""
-    print_lines(summary(result, plan, quiet=quiet), headings=[0])
+def print_driven(
+    result: Mapping[str, Any], plan: Plan, *, record: Path | None = None, quiet: bool = False
+) -> None:
+    """Print the summary on stdout, and where the record is."""
+    lines = summary(result, plan, quiet=quiet)
+    if record is not None:
+        lines.append(f"Record: {record}")
+    print_lines(lines, headings=[0])
 
 
 def summary(result: Mapping[str, Any], plan: Plan, *, quiet: bool = False) -> list[str]:
@@ -47,9 +53,10 @@ def summary(result: Mapping[str, Any], plan: Plan, *, quiet: bool = False) -> li
         "",
         _load_line(plan, result["measured_s"]),
         "",
-        *_times(stream),
+        *_times(stream, driver["rounding_s"]),
         *_failures(stream),
         *_bytes(stream["bytes"]),
+        *_cpu(result),
         "",
         f"  command    {words.cut(words.plain(shlex.join(driver['command'])), WIDTH)}",
         f"Not told by {driver['name']}: what was due and sent, how late it was itself, intervals, "
@@ -81,7 +88,7 @@ def _load_line(plan: Plan, seconds: float) -> str:
     return f"{step.method} {path} · closed loop · {loads.size(workload, noun=noun)} · {seconds:.1f} s"
 
 
-def _times(stream: Mapping[str, Any]) -> Iterator[str]:
+def _times(stream: Mapping[str, Any], rounding_s: Mapping[str, float]) -> Iterator[str]:
     times = stream["service_time_s"]
     if times is None:
         yield "  service time: not told"
@@ -95,6 +102,8 @@ def _times(stream: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {name:<11}{text:>13}"
     if times["censored"]:
         yield f"    {numbers.count(times['censored'])} answers count as longer than all of these"
+    if rounding_s:
+        yield f"    rounded by it: {words.rounding(rounding_s)}"
 
 
 def _failures(stream: Mapping[str, Any]) -> Iterator[str]:
@@ -112,3 +121,11 @@ def _bytes(told: Mapping[str, int | None]) -> Iterator[str]:
     parts = [f"{numbers.count(count)} {name}" for count, name in known if count is not None]
     if parts:
         yield f"  bytes      {', '.join(parts)}"
+
+
+def _cpu(result: Mapping[str, Any]) -> Iterator[str]:
+    """What the system says that it took, its start and its end included."""
+    cpu_s, ran_s = result["generator"]["cpu_s"], result["driver"]["ran_s"]
+    if cpu_s is not None and ran_s > 0:
+        cores, seconds = numbers.with_unit(cpu_s / ran_s, "cores"), numbers.with_unit(ran_s, "s")
+        yield f"  its CPU    {cores} over the {seconds} that it ran"

@@ -1,0 +1,119 @@
+"""oha: all from its JSON (`print_json` of its src/printer.rs, as of 1.15), whose times are not rounded.
+
+What was under way when its time was over oha gives up and lists among its errors; here it is what it is: in
+flight at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loadlens.interop.drivers.base import (
+    Driver,
+    Printed,
+    Times,
+    Told,
+    body_of,
+    common_faults,
+    headers_of,
+    requests_of,
+    step_of,
+    url_of,
+    users_of,
+)
+from loadlens.model.driving import CannotDo
+from loadlens.model.workload import Plan
+
+TOLD = "loadlens.json"
+BODY = "body"
+GIVEN_UP = "aborted due to deadline"  # `ClientError::Deadline` of its src/client.rs
+_NAMES = {"p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"}
+
+
+def faults(plan: Plan) -> list[CannotDo]:
+    return list(_faults(plan))
+
+
+def _faults(plan: Plan) -> Iterator[CannotDo]:
+    yield from common_faults(plan, "oha")
+    if plan.threads is not None:
+        yield CannotDo("threads", "oha takes as many threads as there are cores")
+    requests = requests_of(plan)
+    if requests is not None and plan.duration_ns is not None:
+        yield CannotDo("requests", "oha ends by its number of requests or by time, not by whichever is first")
+    if requests is not None and requests < users_of(plan):
+        yield CannotDo("requests", "oha makes no more connections than requests")
+
+
+def command(plan: Plan, folder: Path) -> list[str]:
+    stream, step = plan.streams[0], step_of(plan)
+    timeout = _time(stream.timeout_ns)
+    words = ["oha", "--no-tui", "--output-format", "json", "-o", str(folder / TOLD)]
+    words += ["-c", str(users_of(plan)), "-t", timeout, "--connect-timeout", timeout, "-m", step.method]
+    requests = requests_of(plan)
+    words += ["-n", str(requests)] if requests is not None else ["-z", _time(plan.duration_ns or 0)]
+    words += ["-r", "0", "--disable-compression"]
+    if stream.connection.reuse == "new":
+        words.append("--disable-keepalive")
+    if stream.target.tls is not None:
+        words.append("--insecure")
+    if step.body.kind != "none":
+        file = folder / BODY
+        file.write_bytes(body_of(step.body))
+        words += ["-D", str(file)]
+    for name, value in headers_of(step):
+        words += ["-H", f"{name}: {value}"]
+    return [*words, url_of(plan)]
+
+
+def _time(ns: int) -> str:
+    return f"{ns // 1_000_000}ms" if ns % 1_000_000 == 0 else f"{ns}ns"
+
+
+def read(printed: Printed, plan: Plan) -> Told:
+    file = printed.folder / TOLD
+    if not file.is_file():
+        raise ValueError("it did not come to its end")
+    told: dict[str, Any] = json.loads(file.read_text())
+    summary, errors = told["summary"], dict(told["errorDistribution"])
+    statuses = {str(code): int(count) for code, count in told["statusCodeDistribution"].items()}
+    answered, in_flight = sum(statuses.values()), int(errors.pop(GIVEN_UP, 0))
+    return Told(
+        seconds=float(summary["total"]),
+        answered=answered,
+        unexpected_status=sum(n for code, n in statuses.items() if not 200 <= int(code) < 400),
+        failed=sum(errors.values()),
+        errors={words: int(count) for words, count in errors.items()},
+        times=_times(summary, told["latencyPercentiles"], answered),
+        statuses=statuses,
+        bytes_in_bodies=int(summary["totalData"]),
+        in_flight=in_flight,
+        notes=("its times begin before a connection is made, where one is",),
+    )
+
+
+def _times(summary: Mapping[str, Any], percentiles: Mapping[str, Any], answered: int) -> Times | None:
+    """Of all answers, whatever their status."""
+    if not answered:
+        return None
+    return Times(
+        count=answered,
+        mean=summary["average"],
+        least=summary["fastest"],
+        most=summary["slowest"],
+        quantiles={name: percentiles[key] for key, name in _NAMES.items() if key in percentiles},
+    )
+
+
+OHA = Driver(
+    name="oha",
+    program="oha",
+    install="cargo install oha",
+    version=("oha", "--version"),
+    faults=faults,
+    command=command,
+    read=read,
+)
