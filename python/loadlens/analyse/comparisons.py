@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.charts import MOST_SERIES, MS
-from loadlens.analyse.details import LEVELS
+from loadlens.analyse.details import LEVELS, band
 from loadlens.analyse.metrics import as_ab, figure_of
 from loadlens.analyse.published import RESERVED, TO_BASE
 from loadlens.analyse.source import Json
@@ -170,8 +170,7 @@ def _curves(cases: Sequence[CaseMeasures], kind: str, step: str | None) -> Chart
                         "metric": _name(case),
                         "nines": 1 / (1 - p),
                         "ms": figure.point * MS,
-                        "lo": None if figure.low is None else figure.low * MS,
-                        "hi": None if figure.high is None else figure.high * MS,
+                        **band(figure),
                     }
                 )
     names = list(dict.fromkeys(str(row["metric"]) for row in rows))

@@ -279,8 +279,7 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
                         "metric": kind,
                         "nines": 1 / (1 - p),
                         "ms": figure.point * MS,
-                        "lo": None if figure.low is None else figure.low * MS,
-                        "hi": None if figure.high is None else figure.high * MS,
+                        **band(figure),
                     }
                 )
     responses = [row for row in rows if row["metric"] == shown]
@@ -299,6 +298,16 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
         caption="; ".join(part for part in (_caption(case), handler) if part),
         entities={"response": 1, "service": 2},
     )
+
+
+def band(figure: Estimate) -> Row:
+    """The ends of an interval in milliseconds; none: open. A figure without any interval has no band."""
+    if figure.low is None and figure.high is None:
+        return {"lo": figure.point * MS, "hi": figure.point * MS}
+    return {
+        "lo": None if figure.low is None else figure.low * MS,
+        "hi": None if figure.high is None else figure.high * MS,
+    }
 
 
 def _differ(case: CaseMeasures) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from loadlens import analyse
 from loadlens.analyse import driven
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.details import quantile_chart
 from loadlens.analyse.metrics import figure_of
 from loadlens.interop.drivers import Request, Times, Told, result_of
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
@@ -282,3 +283,12 @@ def test_a_load_of_ours_beside_one_of_a_program_keeps_its_own_gates_and_curves()
     assert "siege does not say" in gates["generator"].text
     assert "made by siege 4.1, whose books nobody checked" in " ".join(made.limits)
     assert {step.driver for curve in facts.curves for step in curve.steps} == {"", "siege"}
+
+
+def test_quantiles_without_an_interval_are_drawn_without_a_band() -> None:
+    chart = quantile_chart(case_of(TOLD))
+
+    assert chart is not None
+    assert [(row["lo"], row["hi"]) for row in chart.datasets["curve"]] == [
+        (row["ms"], row["ms"]) for row in chart.datasets["curve"]
+    ]
