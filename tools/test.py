@@ -72,6 +72,8 @@ def main() -> int:
             "-p",
             "loadlens-specimen",
             "-p",
+            "loadlens-queues",
+            "-p",
             "loadlens-fuzz",
             "--no-fail-fast",
         ]

@@ -212,6 +212,23 @@ def timer_precision(sleeps: int) -> tuple[int, int, int, int]:
     return _engine.timer_precision(sleeps)
 
 
+def simulate(model: Mapping[str, Any]) -> dict[str, Any]:
+    """The outcome of a queueing model; the same model gives the same outcome.
+
+    Args:
+        model: As docs/explain/predictions.md describes it; plain values.
+
+    Raises:
+        EngineError: The model has faults; every one is named.
+    """
+    try:
+        content: dict[str, Any] = json.loads(_engine.simulate(json.dumps(model, sort_keys=True)))
+    except ValueError as told:
+        lines = "; ".join(f"{where}: {what}" for where, what in json.loads(str(told)))
+        raise EngineError(f"the model cannot be simulated: {lines}") from None
+    return content
+
+
 def serve_nothing(cores: Sequence[int]) -> None:
     """Serve a loopback port, a thread on each of `cores`, until standard input ends; prints the port."""
     _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))

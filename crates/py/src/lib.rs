@@ -198,6 +198,16 @@ fn serve_proxy(
     Ok(())
 }
 
+/// The outcome of a queueing model, both as JSON. ValueError: a JSON list of the model's faults as (where, what).
+#[pyfunction]
+fn simulate(py: Python<'_>, model_json: &str) -> PyResult<String> {
+    py.detach(|| loadlens_queues::simulate_json(model_json))
+        .map_err(|faults| {
+            let list = serde_json::to_string(&pairs(faults));
+            PyValueError::new_err(list.unwrap_or_else(|error| error.to_string()))
+        })
+}
+
 /// One run of the engine on threads of its own, which never take the GIL.
 #[pyclass(module = "loadlens._engine")]
 struct Run {
@@ -350,6 +360,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_due_times, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;
     module.add_function(wrap_pyfunction!(serve_proxy, module)?)?;
     Ok(())

@@ -20,6 +20,7 @@ from loadlens.analyse import (
     linking,
     matrix,
     objectives,
+    predictions,
     published,
     tables,
 )
@@ -87,7 +88,9 @@ def report(record: RunSource) -> Report:
     capacities = _capacities(known)
     section = published.section(known.cases, study, known.facts.cores)
     wanted = (study.get("report") or {}).get("charts") or ()
+    foretold = predictions.section(known.cases, record.predictions)
     shown_charts = (
+        *predictions.charts(foretold),
         *comparisons.comparisons(known.cases, study),
         *charts.chosen(charts.all_charts(known.groups, capacities, section), wanted),
     )
@@ -109,13 +112,14 @@ def report(record: RunSource) -> Report:
         accounting=known.books,
         environment=answer.environment_rows(environment),
         environment_differences=answer.environment_differences(known.cases),
-        limits=answer.limits(known.cases, known.facts, verdict, study, record.damage),
+        limits=answer.limits(known.cases, known.facts, verdict, study, record.damage, record.predictions),
         commands=answer.next_commands(study, environment, record.id),
         versions=tuple((str(name), str(value)) for name, value in software.items()),
         digests=_digests(known.cases),
         record_digest=record.digest,
         objectives=objectives.rows(known.cases, study.get("objectives") or ()),
         setup=tables.setup(known.cases),
+        predictions=foretold,
     )
 
 

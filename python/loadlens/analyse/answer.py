@@ -217,7 +217,12 @@ def environment_differences(cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
 
 
 def limits(
-    cases: Sequence[CaseMeasures], facts: Facts, verdict: Verdict, study: Json, damage: Sequence[str]
+    cases: Sequence[CaseMeasures],
+    facts: Facts,
+    verdict: Verdict,
+    study: Json,
+    damage: Sequence[str],
+    predictions: Mapping[str, Mapping[str, Any]],
 ) -> tuple[str, ...]:
     """What was thinned, left out, not watched or not identifiable, and what the figures assume."""
     found = [f"quick profile: {text}" for text in study.get("quick_differences") or ()]
@@ -229,12 +234,12 @@ def limits(
     found += _trials_left_out(cases)
     found += _cores(cases, facts.cores)
     found += _told(cases)
-    held = [case.name for case in cases if case.is_held_out]
+    held = [case for case in cases if case.is_held_out]
     if held:
-        found.append(
-            "held-out cases are measured and shown; no rule and no curve uses them, and no model has "
-            f"predicted them in this report: {', '.join(held)}"
-        )
+        found.append("held-out cases are measured and shown; no rule and no curve uses them")
+    found += [
+        f"{case.name} was not predicted: {why}" for case in held if (why := _not_predicted(case, predictions))
+    ]
     found += [f"{gate.text}" for gate in facts.gates if gate.passed is False]
     found += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
     found += [f"{finding.rule}: {text}" for finding in verdict.findings for text in finding.unknown]
@@ -242,6 +247,11 @@ def limits(
     if any(len(case.usable) == 1 for case in cases):
         found.append("cases with one trial: intervals say nothing about the variation between runs")
     return tuple(dict.fromkeys(found))
+
+
+def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Mapping[str, Any]]) -> str | None:
+    told = predictions.get(case.slug)
+    return "nobody was asked before it ran" if told is None else told.get("undecided")
 
 
 def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:

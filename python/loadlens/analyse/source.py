@@ -57,6 +57,7 @@ class TrialSource(Protocol):
     case: Json
     block: int
     position: int
+    began_unix_ns: int  # 0: not known
     status: TrialStatus
     reasons: tuple[str, ...]
     engine: Json | None
@@ -89,6 +90,8 @@ class RunSource(Protocol):
     def study(self) -> Json: ...
     @property
     def environment(self) -> Json: ...
+    @property
+    def predictions(self) -> Mapping[str, Mapping[str, Any]]: ...
     @property
     def published_rows(self) -> list[dict[str, str]]: ...
     @property

@@ -13,9 +13,13 @@ from loadlens.cli.options import Variants
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from loadlens.model.report import Report
     from loadlens.model.study import Study
     from loadlens.model.workload import Plan
+    from loadlens.store import RunRecord
 
 RUNS = Path("runs")
 STUDY_FILE = "study.yaml"
@@ -154,11 +158,16 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
     from loadlens.run.progress import PlainPrinter, Silent
     from loadlens.run.study import run_study
 
+    def foretell(held: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        from loadlens import predict  # numpy, scipy and polars, only where a case is held out
+
+        return predict.foretell(held, slugs)
+
     if quiet or not sys.stderr.isatty():
         progress = Silent() if quiet else PlainPrinter()
-        return run_study(study, record, resume=resume, progress=progress)
+        return run_study(study, record, resume=resume, progress=progress, foretell=foretell)
     with RunView() as view:
-        return run_study(study, record, resume=resume, progress=view)
+        return run_study(study, record, resume=resume, progress=view, foretell=foretell)
 
 
 def _resume_command(

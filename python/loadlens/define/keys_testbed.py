@@ -29,6 +29,7 @@ from loadlens.define.yaml import Tree
 from loadlens.model.definition import (
     BuildPart,
     CalibratePart,
+    InsidePart,
     LimitsPart,
     ReadyPart,
     ResetPart,
@@ -130,6 +131,25 @@ LIMITS: Final = Block(
     "Bounds of each replica and of all that it starts.",
 )
 
+INSIDE: Final = Block(
+    "model",
+    InsidePart,
+    {
+        "workers": Key(
+            counts(1, 1000), "processes of each replica that take requests, each for itself: `$workers`", "1"
+        ),
+        "threads": Key(
+            counts(0, 100_000),
+            "threads of each worker that do the work of requests, beside what takes them in; 0: the work is "
+            "done where the measured cases do it",
+            "0",
+        ),
+    },
+    "What a prediction has to be told of a service, because nothing outside shows it before it runs. A "
+    "held-out case whose `start` or `env` differs from the measured ones is predicted only if this says what "
+    "that changes; see docs/explain/predictions.md.",
+)
+
 TIMES_KEYS: Final = Block(
     "server times keys",
     TimesKeys,
@@ -197,6 +217,7 @@ _SERVICE_KEYS: Final = {
     "ready": Key(READY, "when it counts as started"),
     "stop": Key(STOP, "how it is ended"),
     "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
+    "model": Key(INSIDE, "what a prediction has to be told of its inside"),
     "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
     "scrape": Key(SCRAPE, "its metrics endpoint"),
     "runtime": Key(

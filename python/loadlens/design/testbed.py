@@ -18,6 +18,7 @@ from loadlens.model.topology import (
     BuildKind,
     Calibrate,
     Entry,
+    Inside,
     Limits,
     Ready,
     Reset,
@@ -96,6 +97,7 @@ def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service
         ready=_ready(part, fill),
         stop=_stop(part, fill),
         limits=_limits(part, fill),
+        model=_inside(part, fill),
         server_times=_server_times(part, fill),
         scrape=_scrape(part, use, fill),
         runtime=fill.optional(part.runtime),
@@ -119,6 +121,7 @@ _ONLY_OF = {
     "calibrate": ("process",),
     "server_times": ("process",),
     "runtime": ("process",),
+    "model": ("process",),
     "over": ("nginx", "fault-proxy", "prometheus"),
     "policy": ("nginx",),
     "settings": ("postgres", "nginx", "fault-proxy"),
@@ -215,6 +218,13 @@ def _stop(part: ServicePart, fill: Filler) -> Stop:
         return Stop()
     within_ns = fill.value(part.stop.within, 10_000_000_000)
     return Stop(fill.optional(part.stop.signal), within_ns / _NS_PER_S)
+
+
+def _inside(part: ServicePart, fill: Filler) -> Inside:
+    told = part.model
+    if told is None:
+        return Inside()
+    return Inside(workers=fill.value(told.workers, 1), threads=fill.value(told.threads, 0))
 
 
 def _limits(part: ServicePart, fill: Filler) -> Limits:

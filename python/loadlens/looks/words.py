@@ -149,6 +149,10 @@ GLOSSARY = (
     Term("open loop", "requests are due at their times, whatever the server does"),
     Term("p99", "the time within which 99 of 100 requests were answered; p50 is the median"),
     Term("plateau", "the throughput that more load no longer raises"),
+    Term(
+        "prediction",
+        "what a model foretold of a held-out case before it ran; its interval is for a measurement",
+    ),
     Term("probe", "a thin stream of cheap requests beside the load, on connections of its own"),
     Term("record", "the folder of a run; every number of a report can be computed again from it"),
     Term("response time", "from due to done: what a user waited"),

@@ -133,6 +133,13 @@ class LimitsPart:
 
 
 @dataclass(frozen=True, slots=True)
+class InsidePart:
+    place: Place
+    workers: Later[int] | None = None
+    threads: Later[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TimesKeys:
     place: Place
     path: Later[str]
@@ -244,6 +251,7 @@ class ServicePart:
     ready: ReadyPart | None = None
     stop: StopPart | None = None
     limits: LimitsPart | None = None
+    model: InsidePart | None = None
     server_times: ServerTimesPart | None = None
     scrape: ScrapePart | None = None
     runtime: Later[Runtime] | None = None

@@ -19,6 +19,7 @@ ChartKind = Literal[
     "bystander",  # C7
     "demand",  # C8
     "comparison",  # C9
+    "predicted",  # C10
 ]
 Cell = str | int | float | None | Figure
 
@@ -142,6 +143,30 @@ class PublishedSection:
 
 
 @dataclass(frozen=True, slots=True)
+class PredictionRow:
+    """One figure that was predicted before its case ran, beside what was measured."""
+
+    case: str  # slug
+    name: str  # of the case
+    metric: str
+    step: str | None  # step or probe; none: the whole load
+    predicted: Figure
+    measured: Figure
+    error: float | None  # predicted over measured, less 1; none: not measured
+    state: State  # ok: inside the interval; caution: the intervals overlap; bad: outside, or made too late
+    word: str  # "inside its interval" ...
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSection:
+    """How well held-out cases were foretold."""
+
+    lines: tuple[str, ...]  # the score, and what was not predicted with the reason
+    rows: tuple[PredictionRow, ...]
+    models: Table | None  # what each prediction rests on
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRow:
     """One trial in a case's detail."""
 
@@ -216,3 +241,4 @@ class Report:
     record_digest: str
     objectives: tuple[ObjectiveRow, ...] = ()
     setup: Table | None = None  # variant and place of each part of the testbed
+    predictions: PredictionSection | None = None  # of held-out cases

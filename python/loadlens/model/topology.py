@@ -87,6 +87,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """What a model of a service has to be told, because it cannot be seen from outside before it runs."""
+
+    workers: int = 1  # of each replica: processes that take requests, each for itself
+    threads: int = 0  # of each worker, that do the work of requests; 0: it is done where it was measured
+
+
+@dataclass(frozen=True, slots=True)
 class ServerTimes:
     """A file to which the service appends one JSON object a request."""
 
@@ -224,6 +232,7 @@ class Service:
     faults: ProxyFaults | None = None  # of a fault proxy
     needs: tuple[str, ...] = ()  # programs that must be on the machine
     calibrate: Calibrate | None = None
+    model: Inside = Inside()
     variant: str | None = None  # which of several ways to run it was taken
 
     def setting(self, name: str) -> str:

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale, Shown
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
-from loadlens.model.report import AccountingRow, CaseDetail, Cell, Column, Matrix, PublishedRow, State, Table
+from loadlens.model.report import (
+    AccountingRow,
+    CaseDetail,
+    Cell,
+    Column,
+    Matrix,
+    PredictionSection,
+    PublishedRow,
+    State,
+    Table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,30 @@ def table_view(table: Table) -> TableView:
         for row in table.rows
     )
     return TableView(heads, tuple(column.align for column in table.columns), rows, table.note)
+
+
+def predictions_table(section: PredictionSection) -> Table | None:
+    """Predicted figures beside measured ones with their score; none when nothing was predicted."""
+    columns = (
+        Column("case", align="left"),
+        Column("figure", align="left"),
+        Column("predicted (95 %)", is_mixed=True),
+        Column("measured (95 %)", is_mixed=True),
+        Column("off by"),
+        Column("score", align="left"),
+    )
+    rows = tuple(
+        (
+            row.name,
+            words.metric(row.metric) + (f" of {row.step}" if row.step else ""),
+            row.predicted,
+            row.measured,
+            "not known" if row.error is None else f"{row.error * 100:+.1f} %",
+            f"{words.GLYPHS[row.state]} {row.word}",
+        )
+        for row in section.rows
+    )
+    return Table(columns, rows) if rows else None
 
 
 def tables_of(detail: CaseDetail) -> list[tuple[str, Table]]:

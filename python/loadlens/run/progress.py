@@ -87,6 +87,14 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
+class Foretold:
+    """A held-out case was predicted, or why it was not; it has not begun."""
+
+    case: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stopping:
     """Somebody asked for the end; the running trial is being ended in order."""
 
@@ -101,7 +109,9 @@ class RunEnded:
     stopped: bool
 
 
-Event = Building | RunStarted | TrialStarted | Step | Load | TrialEnded | Warned | Stopping | RunEnded
+Event = (
+    Building | RunStarted | TrialStarted | Step | Load | TrialEnded | Warned | Foretold | Stopping | RunEnded
+)
 
 
 class Progress(Protocol):
@@ -143,6 +153,8 @@ def _line(event: Event) -> str | None:
             return _trial_line(event)
         case Warned(words):
             return words
+        case Foretold(case, words):
+            return f"predicted {case}: {words}"
         case Stopping():
             return "stopping: the running trial is ended in order, once more Ctrl-C ends at once"
         case RunEnded():

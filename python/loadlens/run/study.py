@@ -7,7 +7,7 @@ What is done stays, whatever ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -27,10 +27,12 @@ from loadlens.run.interrupts import Interrupts
 from loadlens.run.progress import (
     Building,
     Event,
+    Foretold,
     Progress,
     RunEnded,
     RunStarted,
     Silent,
+    Step,
     Stopping,
     TrialEnded,
     TrialStarted,
@@ -38,6 +40,9 @@ from loadlens.run.progress import (
 )
 from loadlens.run.remaining import Clock, Remaining
 from loadlens.testbed import default_cache
+
+# A record and slugs of its held-out cases -> what is foretold of each (docs/reference/record.md).
+Foretell = Callable[[store.RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]
 
 FRUITLESS_STARTS = 3  # trials in a row whose services do not come up before the run gives up
 
@@ -50,6 +55,7 @@ def run_study(
     progress: Progress | None = None,
     cache: Path | None = None,
     interrupts: Interrupts | None = None,
+    foretell: Foretell | None = None,
 ) -> Path:
     """Run what is left of a study and return its record.
 
@@ -60,6 +66,8 @@ def run_study(
         progress: Is told how it goes.
         cache: Of built environments; none: the user's.
         interrupts: Who asks for an early end; none: Ctrl-C and SIGTERM, for the length of this call.
+        foretell: Predicts held-out cases from what the record holds before the first of them begins; none:
+        nobody.
 
     Raises:
         TestbedError: A build failed, or services do not come up; what was done stays.
@@ -69,12 +77,18 @@ def run_study(
     listener = progress or Silent()
     if interrupts is None:
         with Interrupts() as own:
-            return _run(study, out, resume, listener, cache or default_cache(), own)
-    return _run(study, out, resume, listener, cache or default_cache(), interrupts)
+            return _run(study, out, resume, listener, cache or default_cache(), own, foretell)
+    return _run(study, out, resume, listener, cache or default_cache(), interrupts, foretell)
 
 
 def _run(
-    study: Study, out: Path, resume: bool, progress: Progress, cache: Path, interrupts: Interrupts
+    study: Study,
+    out: Path,
+    resume: bool,
+    progress: Progress,
+    cache: Path,
+    interrupts: Interrupts,
+    foretell: Foretell | None,
 ) -> Path:
     trials = design.order(study)
     refuse_bad_plans(trials)
@@ -107,7 +121,7 @@ def _run(
             writer.close()
         raise
     with writer:
-        _Run(study, trials, writer, preparations, progress, interrupts, before).go()
+        _Run(study, trials, writer, preparations, progress, interrupts, before, foretell).go()
     return writer.path
 
 
@@ -150,6 +164,7 @@ class _Run:
     progress: Progress
     interrupts: Interrupts
     environment: Mapping[str, Any]
+    foretell: Foretell | None = None
     clock: Clock = field(default_factory=Clock)
     complete: set[tuple[str, int]] = field(default_factory=set)
     cuts_ns: dict[str, int] = field(default_factory=dict)  # case -> the longest time to settle so far
@@ -207,7 +222,25 @@ class _Run:
                 return
             self._one(trial, around, may_repeat=False)
 
+    def _predict(self) -> None:
+        """Write down what is foretold of every held-out case that was neither predicted nor begun before."""
+        if self.foretell is None:
+            return
+        predict, self.foretell = self.foretell, None
+        record = store.open_run(self.writer.path)
+        begun = {trial.case["slug"] for trial in record.trials}
+        cases = {case.slug: case.name for case in self.study.cases if case.held_out}
+        left = [slug for slug in cases if slug not in begun and slug not in record.predictions]
+        if not left:
+            return
+        self._tell(Step("predicting held-out cases"))
+        for slug, content in predict(record, left).items():
+            self.writer.predict(slug, content)
+            self._tell(Foretold(cases[slug], _in_words(content)))
+
     def _one(self, trial: PlannedTrial, around: Around, *, may_repeat: bool) -> TrialStatus:
+        if trial.case.held_out:
+            self._predict()
         number = trial.position
         attempt = self.writer.next_attempt(trial)
         self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
@@ -315,6 +348,18 @@ class _Run:
     @staticmethod
     def _key(trial: PlannedTrial) -> tuple[str, int]:
         return (trial.case.slug, trial.block)
+
+
+def _in_words(prediction: Mapping[str, Any]) -> str:
+    """Throughput and mean time that are foretold, or why nothing is."""
+    if prediction.get("undecided"):
+        return f"undecided: {prediction['undecided']}"
+    said = []
+    for figure in prediction["predicted"]:
+        if figure["step"] is None and figure["metric"] in ("throughput", "response_time.mean"):
+            unit = "/s" if figure["unit"] == "1/s" else " s"
+            said.append(f"{figure['point']:.3g}{unit} ({figure['low']:.3g}-{figure['high']:.3g})")
+    return ", ".join(said)
 
 
 def _load_s(engine: Mapping[str, Any]) -> float:

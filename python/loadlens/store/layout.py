@@ -16,6 +16,7 @@ EFFECTIVE = "effective.yaml"
 ENVIRONMENT = "environment.json"
 EVENTS = "events.jsonl"
 TRIALS = "trials"
+PREDICTIONS = "predictions"
 REPORT_HTML = "report.html"
 REPORT_MARKDOWN = "report.md"
 
@@ -59,6 +60,11 @@ def refuse_newer(version: object, path: Path, newest: int = SCHEMA_VERSION) -> N
 def version_of(content: Mapping[str, Any], path: Path, newest: int = SCHEMA_VERSION) -> None:
     """Refuse a JSON file that says no version or a newer one than `newest`."""
     refuse_newer(content.get("schema_version"), path, newest)
+
+
+def prediction_name(slug: str) -> str:
+    """Where the prediction of a case stands: `predictions/CASE.json`."""
+    return f"{PREDICTIONS}/{slug}.json"
 
 
 def trial_folder_name(block: int, attempt: int) -> str:

@@ -6,7 +6,7 @@ as a whole raises when it is asked for, a damaged trial opens as invalid with th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,6 +185,7 @@ class RunRecord:
         self._damage: list[str] = []
         self._events = self._read_events()
         self.trials: tuple[TrialRecord, ...] = tuple(self._read_trials())
+        self.predictions: dict[str, dict[str, Any]] = dict(self._read_predictions())
 
     @property
     def id(self) -> str:
@@ -234,6 +235,7 @@ class RunRecord:
     def digest(self) -> str:
         """SHA-256 over the study as planned and every sealed trial: two records with it are the same."""
         paths = [self.path / layout.EFFECTIVE, *(t.path / layout.TRIAL for t in self.trials if t.is_sealed)]
+        paths += [self.path / layout.prediction_name(slug) for slug in self.predictions]
         lines = [
             f"{p.relative_to(self.path)} {files.digest_of_file(p)}\n" for p in sorted(paths) if p.is_file()
         ]
@@ -263,6 +265,27 @@ class RunRecord:
         if not found.rows or found.rows[0].get("event") != "created":
             self._damage.append(f"{layout.EVENTS}: the first event is missing")
         return list(found.rows)
+
+    def _read_predictions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was predicted of each case, as the events say; one that is damaged is named and left out."""
+        for event in self._events:
+            if event.get("event") != "predicted":
+                continue
+            path = self.path / str(event["file"])
+            try:
+                text = files.read_bytes(path)
+                if files.digest_of_bytes(text) != event["sha256"]:
+                    raise RecordError(
+                        "damaged: its SHA-256 is not the one it was written with", where=str(path)
+                    )
+                content = files.read_json(path)
+                layout.version_of(content, path)
+            except layout.NewerRecord:
+                raise
+            except RecordError as fault:
+                self._damage.append(f"{event['file']}: {fault.message}")
+                continue
+            yield str(event["case"]), content
 
     def _undamaged(self, name: str) -> bytes:
         """Bytes of a file of the run, compared with the digests of the events, if those can be read."""

@@ -174,6 +174,25 @@ class RunWriter:
         }
         return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
 
+    def predict(self, slug: str, content: Mapping[str, Any]) -> Path:
+        """Keep the prediction of a case that was not run yet; the event `predicted` says when and holds its
+        digest.
+
+        Raises:
+            RecordError: It was predicted or begun before, or the disk refuses.
+        """
+        name = layout.prediction_name(slug)
+        path = self.path / name
+        if path.exists() or (self.path / layout.TRIALS / slug).exists():
+            raise RecordError("a case is predicted once, before it runs", where=str(path))
+        with files.touching("make the folder", path.parent):
+            path.parent.mkdir(exist_ok=True)
+        whole = {"schema_version": layout.SCHEMA_VERSION, "made_unix_ns": time.time_ns(), **content}
+        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        files.write_whole(path, text.encode(), durable=True)
+        self.event("predicted", case=slug, file=name, sha256=files.digest_of_bytes(text.encode()))
+        return path
+
     def next_attempt(self, planned: PlannedTrial) -> int:
         """The number that the next attempt at a trial gets, from 1."""
         folder = self.path / layout.TRIALS / planned.case.slug

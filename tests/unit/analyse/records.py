@@ -67,6 +67,7 @@ class Trial:
     digests: dict[str, Json] = field(default_factory=dict)
     uncounted: int = 0  # requests that the service did not write down
     told: list[Any] = field(default_factory=list)  # further readings
+    began_unix_ns: int = 0
 
     @property
     def name(self) -> str:
@@ -276,6 +277,7 @@ class Run:
     digest: str = "0" * 64
     damage: tuple[str, ...] = ()
     id: str = "shop-1a2b"
+    predictions: dict[str, Json] = field(default_factory=dict)
 
     @property
     def published_rows(self) -> list[dict[str, str]]:

@@ -323,6 +323,24 @@ def comparison() -> Chart:
     )
 
 
+def predicted() -> Chart:
+    return Chart(
+        kind="predicted",
+        anchor="chart-predicted-throughput",
+        headline="throughput as predicted: 1 of 2 inside the interval",
+        datasets={
+            "rows": rows(
+                "case predicted predicted_low predicted_high point low high",
+                ("two", 82.0, 78.1, 85.9, 80.4, 79.0, 81.8),
+                ("three", 121.0, 117.0, 126.0, 109.0, 104.0, None),
+                ("four", 131.0, 120.0, 140.0, None, None, None),
+            )
+        },
+        options={"trials": 3, "unit": "1/s", "x_label": "throughput"},
+        caption="triangle: predicted before the case ran, dashed its 95 % interval; circle: measured",
+    )
+
+
 def all_charts() -> tuple[Chart, ...]:
     return (
         load_curve(),
@@ -335,4 +353,5 @@ def all_charts() -> tuple[Chart, ...]:
         bystander(),
         demand(),
         comparison(),
+        predicted(),
     )

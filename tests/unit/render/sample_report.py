@@ -27,6 +27,8 @@ from loadlens.model.report import (
     Matrix,
     MatrixCell,
     ObjectiveRow,
+    PredictionRow,
+    PredictionSection,
     PublishedRow,
     PublishedSection,
     Report,
@@ -548,6 +550,7 @@ def sample() -> Report:
         digests=(("study", "9f2c" * 16), ("engine", "77aa" * 16)),
         record_digest="7c1e9a" + "0" * 58,
         setup=setup(),
+        predictions=predictions(),
         objectives=(
             ObjectiveRow(
                 "p99 of response time, register",
@@ -565,6 +568,41 @@ def sample() -> Report:
                 "unknown",
                 "undecided: the interval covers the limit",
             ),
+        ),
+    )
+
+
+def predictions() -> PredictionSection:
+    """Two figures of a held-out case, and one that nothing foretold."""
+    name = "alone hash=threads workers=1 users=20"
+    rate = Estimate(
+        "throughput", "1/s", 7.9, 7.5, 8.3, 15, 0, "predicted by simulation, 100 draws of parameters"
+    )
+    seen = Estimate("throughput", "1/s", 8.1, 8.0, 8.2, 3, 900, "t on log of trials")
+    return PredictionSection(
+        (
+            "1 of 2 predicted figures were measured inside their intervals; off by 2.5 % at the median",
+            "alone hash=processes: not predicted: env of api differs, and its `model:` does not say what",
+        ),
+        (
+            PredictionRow(
+                "threads", name, "throughput", None, rate, seen, -0.025, "ok", "inside its interval"
+            ),
+            PredictionRow(
+                "threads",
+                name,
+                "response_time.mean",
+                "health",
+                seconds(0.0035, 0.2),
+                seconds(0.0025, 0.1),
+                0.4,
+                "bad",
+                "outside its interval",
+            ),
+        ),
+        Table(
+            (Column("case", align="left"), Column("what requests wait for", align="left")),
+            ((name, "one event loop a process: who computes holds up everyone"),),
         ),
     )
 
@@ -606,6 +644,7 @@ def one() -> Report:
         findings=(),
         not_assessed=(),
         published=None,
+        predictions=None,
         objectives=(),
         matrices=(
             replace(

@@ -169,7 +169,7 @@ def test_answer_stands_before_everything_else():
     ]
     assert order[0] == "header"
     assert order[1:] == [
-        "objectives", "findings", "cases", "published", "charts", "details",
+        "objectives", "findings", "cases", "predictions", "published", "charts", "details",
         "accounting", "setup", "environment", "limits", "appendix", "footer",
     ]  # fmt: skip
 

@@ -44,6 +44,7 @@ _DRAWN_BY: Mapping[ChartKind, _Draw] = {
     "bystander": curves.bystander,
     "demand": compare.demand,
     "comparison": compare.comparison,
+    "predicted": compare.predicted,
 }
 
 
@@ -84,6 +85,7 @@ _LEFT: Mapping[ChartKind, tuple[str, ...]] = {
     "published": ("case",),
     "demand": ("case",),
     "comparison": ("case",),
+    "predicted": ("case",),
 }
 _RIGHT: Mapping[ChartKind, tuple[str, ...]] = {
     "load_curve": ("series",),

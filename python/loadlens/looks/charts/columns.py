@@ -109,6 +109,14 @@ KINDS: Mapping[ChartKind, Kind] = {
         {"rows": Columns(("case", "value", "low", "high", "published"))},
         _COMMON | {"unit"},
     ),
+    "predicted": Kind(  # C10: in a base unit; point None: not measured
+        {
+            "rows": Columns(
+                ("case", "predicted", "predicted_low", "predicted_high", "point", "low", "high"),
+            )
+        },
+        _COMMON | {"unit"},
+    ),
     "demand": Kind(  # C8: mean ms a request by part; parts as in tokens.DEMAND_PARTS
         {
             "parts": Columns(("case", "part", "ms")),

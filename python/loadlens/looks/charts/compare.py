@@ -10,6 +10,7 @@ from loadlens.looks.charts import parts
 from loadlens.looks.charts.parts import Axis, Drawing, Row, Spec
 
 NAMES_PX = 260  # at most, for the names at the left
+BELOW_PX = 11  # a prediction stands so far under what was measured
 
 
 def published(
@@ -174,6 +175,55 @@ def comparison(
         parts.layer(ended, words_, y=by_case, x=beyond, text=parts.field("label", "nominal")),
     ]
     return Drawing({"width": width, "height": 32 * len(names), "layer": layers})
+
+
+def predicted(
+    datasets: Mapping[str, Sequence[Row]],
+    options: Mapping[str, Any],
+    entities: Mapping[str, int] | None,
+    width: int,
+) -> Drawing:
+    """C10: a figure of each case as predicted (triangle, dashed its interval), over it as measured."""
+    rows = parts.rows_of(datasets, "rows")
+    on = numbers.scale(str(options.get("unit", "")), [row["predicted"] for row in rows])
+    columns = ("predicted", "predicted_low", "predicted_high", "point", "low", "high")
+    for row in rows:
+        row |= {c: None if row[c] is None or row[c] <= 0 else float(row[c]) / on.factor for c in columns}
+    names = _short_names(rows, width)
+    width = parts.plot_width(width, names)
+    axis = parts.log_axis((row[c] for row in rows for c in columns), width, padding=14)
+    ticks = parts.log_ticks(axis.low, axis.high, max(2, width // 60))
+    axis = Axis(axis.low, axis.high, width, True, ticks, 14)
+    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
+    named: Spec = {**by_case, "axis": {"title": None, "grid": True, "labelLimit": NAMES_PX}}
+    label = str(options.get("x_label", ""))
+    title = (label if label.endswith(on.name) else f"{label}, {on.name}") + " (log)"
+    x = parts.channel("predicted", axis, title, title_px=width + 60)
+    spot = parts.field("predicted", scale=axis.scale)
+    ends = parts.field("predicted_low", scale=axis.scale)
+    spanned = [row for row in rows if None not in (row["predicted_low"], row["predicted_high"])]
+    told = [row for row in rows if row["predicted"] is not None]
+    seen = [row for row in rows if row["point"] is not None]
+    below = {"yOffset": BELOW_PX}
+    layers = [
+        parts.layer(rows, {"type": "rule", "opacity": 0}, y=named, x=x),
+        parts.layer(
+            spanned,
+            {"type": "rule", "style": "model", **below},
+            y=by_case,
+            x=ends,
+            x2={"field": "predicted_high"},
+        ),
+        parts.layer(told, {"type": "point", "style": "predicted", **below}, y=by_case, x=spot),
+        *_sideways(rows, by_case, axis),
+        parts.layer(
+            seen,
+            parts.measured_point(options.get("trials")),
+            y=by_case,
+            x=parts.field("point", scale=axis.scale),
+        ),
+    ]
+    return Drawing({"width": width, "height": 38 * len(names), "layer": layers})
 
 
 def _ended(totals: Sequence[Row], unit: str) -> list[dict[str, Any]]:

@@ -198,6 +198,22 @@ def _comparison(chart: Chart) -> Table:
     return Table((*heads, Column("published")) if has_published else heads, tuple(made))
 
 
+def _predicted(chart: Chart) -> Table:
+    trials, unit = _trials(chart), str(chart.options.get("unit", ""))
+    ends = ("predicted_low", "predicted_high")
+    return Table(
+        (Column("case", align="left"), Column("predicted", unit), Column("measured", unit)),
+        tuple(
+            (
+                str(row["case"]),
+                _figure(row, "predicted", *ends, unit, 1.0, trials),
+                _figure(row, "point", "low", "high", unit, 1.0, trials),
+            )
+            for row in _rows(chart, "rows")
+        ),
+    )
+
+
 _MADE_BY = {
     "load_curve": _load_curve,
     "quantiles": _quantiles,
@@ -208,4 +224,5 @@ _MADE_BY = {
     "bystander": _bystander,
     "demand": _demand,
     "comparison": _comparison,
+    "predicted": _predicted,
 }

@@ -17,6 +17,7 @@ from loadlens.model.report import (
     Matrix,
     MatrixCell,
     Report,
+    Table,
 )
 from loadlens.render.cells import (
     AccountingView,
@@ -26,6 +27,7 @@ from loadlens.render.cells import (
     figure_cell,
     head,
     metric_scale,
+    predictions_table,
     published_view,
 )
 from loadlens.render.html.pictures import alternative
@@ -38,6 +40,7 @@ _COMPACT_COLUMNS = 6
 SECTIONS = (
     ("findings", "Findings"),
     ("cases", "Cases"),
+    ("predictions", "Predictions"),
     ("published", "Published"),
     ("charts", "Charts"),
     ("details", "Per case"),
@@ -172,6 +175,7 @@ class View:
     details: tuple[DetailView, ...]
     accounting: tuple[AccountingView, ...]
     balances: bool
+    predictions: Table | None
     objective_rows: tuple[tuple[CellView, ...], ...]
 
 
@@ -205,6 +209,7 @@ def view(report: Report) -> View:
         details=_details(report, cited),
         accounting=tuple(map(accounting_view, report.accounting)),
         balances=all(row.state != "bad" for row in report.accounting),
+        predictions=None if report.predictions is None else predictions_table(report.predictions),
         objective_rows=tuple(
             (CellView(row.objective), CellView(row.limit), figure_cell(row.figure, with_unit=True))
             for row in report.objectives
@@ -223,6 +228,7 @@ def _ids(report: Report) -> set[str]:
         "findings": True,
         "cases": bool(report.matrices),
         "objectives": bool(report.objectives),
+        "predictions": report.predictions is not None,
         "published": report.published is not None,
         "charts": any(not _is_beside(chart, report) for chart in report.charts),
         "details": bool(report.details),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from loadlens.looks import charts, numbers, words
 from loadlens.model.finding import Figure, Finding, Grade
 from loadlens.model.report import CaseDetail, Chart, Report
-from loadlens.render.cells import tables_of
+from loadlens.render.cells import predictions_table, tables_of
 from loadlens.render.markdown.tables import (
     accounting,
     claims,
@@ -45,6 +45,7 @@ def _cases_apart(report: Report) -> Iterator[str]:
     yield from (f"# {escaped(report.study)}: cases", "", f"Part of [the report]({MAIN}).", "")
     for one in report.matrices:
         yield from matrix(one, whole=True)
+    yield from _predictions(report)
     yield from _setup(report)
     yield from _details(report.details)
     yield from _glossary()
@@ -80,6 +81,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("## Cases", "")
         for one in report.matrices:
             yield from matrix(one, whole=not _are_apart(report))
+    if report.predictions is not None and _are_apart(report):
+        score = f"{escaped(report.predictions.lines[0])}. " if report.predictions.lines else ""
+        yield from (f"Predictions: {score}All of them stand in [{CASES}]({CASES}).", "")
+    else:
+        yield from _predictions(report)
     yield from _published(report)
     others = [c for c in report.charts if c.kind != "published" or report.published is None]
     if others:
@@ -153,6 +159,19 @@ def _reasons(finding: Finding) -> Iterator[str]:
 
 def _said(figure: Figure) -> str:
     return escaped(numbers.show(figure).with_interval)
+
+
+def _predictions(report: Report) -> Iterator[str]:
+    if report.predictions is None:
+        return
+    yield from ("## Predictions", "")
+    yield from (f"- {escaped(line)}" for line in report.predictions.lines)
+    yield ""
+    told = predictions_table(report.predictions)
+    if told is not None:
+        yield from with_table(told)
+    if report.predictions.models is not None:
+        yield from folded("What the predictions rest on", with_table(report.predictions.models))
 
 
 def _published(report: Report) -> Iterator[str]:

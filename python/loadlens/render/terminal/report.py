@@ -14,6 +14,7 @@ from loadlens.render.terminal.printing import print_lines
 WIDTH = 80
 LABEL = 11  # columns of "because", "not" ...
 NO_BREAK = "\u00a0"  # keeps a figure on one line while others are wrapped; printed as a blank
+SHOWN_PREDICTIONS = ("throughput", "response_time.mean")
 MOST_ROWS = 8  # of a table; the report has them all
 
 
@@ -42,6 +43,7 @@ def report_lines(report: Report) -> Iterator[str]:
     if not roots:
         yield ""
         yield "No finding. " + words.grade_counts([], len(report.absent), len(report.not_assessed))
+    yield from _predictions(report)
     yield from _checks(report)
     yield from _phases(report)
     yield from _reasons(report)
@@ -51,6 +53,25 @@ def report_lines(report: Report) -> Iterator[str]:
         yield from _labelled("limits", [words.plain(limit) for limit in report.limits[:3]], indent="")
         if len(report.limits) > 3:
             yield f"{'':<{LABEL}}and {len(report.limits) - 3} more in the report"
+
+
+def _predictions(report: Report) -> Iterator[str]:
+    """The score of the predictions, the throughputs and mean times among them, and what was not predicted."""
+    if report.predictions is None:
+        return
+    yield ""
+    rows = [row for row in report.predictions.rows if row.metric in SHOWN_PREDICTIONS]
+    said = [
+        f"{words.GLYPHS[row.state]} {row.name}: {words.metric(row.metric)}"
+        f"{f' of {row.step}' if row.step else ''} "
+        f"{numbers.show(row.predicted).with_interval}, measured {numbers.show(row.measured).short}"
+        for row in rows[:MOST_ROWS]
+    ]
+    if len(rows) > MOST_ROWS:
+        said.append(f"{words.plural(len(rows) - MOST_ROWS, 'more prediction')} in the report")
+    yield from _labelled(
+        "predicted", [words.plain(line) for line in (*report.predictions.lines, *said)], indent=""
+    )
 
 
 def _checks(report: Report) -> Iterator[str]:

@@ -1,0 +1,112 @@
+//! A model with names turned into numbers, so that the loop looks nothing up.
+
+use crate::law::Law;
+use crate::model::{Model, Step};
+
+/// A station of a route: one, or the one of the request's member of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub base: u32,
+    pub group: Option<u8>,
+}
+
+/// One part of a request's way.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Choose(u8),
+    Acquire(At),
+    Release(At),
+    Serve(At, Law),
+    Delay(Law),
+}
+
+/// One request of an iteration.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    pub class: u32,
+    pub think: Law,
+}
+
+/// What an iteration may be.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    /// Weights up to and with this one, as a share of all.
+    pub until: f64,
+    pub steps: Vec<Visit>,
+}
+
+/// Routes and scenarios by number.
+pub(crate) struct Compiled {
+    pub routes: Vec<Vec<Op>>,
+    pub scenarios: Vec<Vec<Scenario>>,
+    /// First place of each station; one more at the end.
+    pub bases: Vec<u32>,
+}
+
+impl Compiled {
+    /// Of a model without faults.
+    pub fn of(model: &Model) -> Self {
+        let mut bases = vec![0];
+        let mut places = Vec::new();
+        for station in &model.stations {
+            let group = station.each.as_deref().and_then(|name| model.group(name));
+            let base = bases[bases.len() - 1];
+            places.push(At {
+                base,
+                group: group.map(|g| g as u8),
+            });
+            bases.push(base + group.map_or(1, |g| model.groups[g].size));
+        }
+        let at = |name: &str| {
+            let found = model.stations.iter().position(|s| s.name == name);
+            places[found.expect("a model without faults")]
+        };
+        let op = |step: &Step| match step {
+            Step::Choose { group } => {
+                Op::Choose(model.group(group).expect("a model without faults") as u8)
+            }
+            Step::Acquire { station } => Op::Acquire(at(station)),
+            Step::Release { station } => Op::Release(at(station)),
+            Step::Serve { station, work } => Op::Serve(at(station), work.clone()),
+            Step::Delay { time } => Op::Delay(time.clone()),
+        };
+        let class = |name: &str| {
+            let found = model.classes.iter().position(|c| c.name == name);
+            found.expect("a model without faults") as u32
+        };
+        Compiled {
+            routes: model
+                .classes
+                .iter()
+                .map(|c| c.route.iter().map(op).collect())
+                .collect(),
+            scenarios: model
+                .streams
+                .iter()
+                .map(|stream| {
+                    let whole: f64 = stream.scenarios.iter().map(|s| s.weight).sum();
+                    let mut until = 0.0;
+                    stream
+                        .scenarios
+                        .iter()
+                        .map(|scenario| {
+                            until += scenario.weight / whole;
+                            Scenario {
+                                until,
+                                steps: scenario
+                                    .steps
+                                    .iter()
+                                    .map(|visit| Visit {
+                                        class: class(&visit.class),
+                                        think: visit.think.clone(),
+                                    })
+                                    .collect(),
+                            }
+                        })
+                        .collect()
+                })
+                .collect(),
+            bases,
+        }
+    }
+}
