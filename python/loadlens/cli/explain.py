@@ -252,7 +252,7 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
         show.answer(path, is_kept=True)
         return ExitCode.OK
     from loadlens.cli.run import planned_study
-    from loadlens.live.run import RunView
+    from loadlens.live.run import run_view
     from loadlens.run import variables
     from loadlens.run.interrupts import Stopped
     from loadlens.run.progress import PlainPrinter, Silent
@@ -267,7 +267,7 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
             with ExitStack() as drawing:
                 progress: Progress = Silent() if show.is_silent else PlainPrinter()
                 if not show.is_silent and sys.stderr.isatty():
-                    progress = drawing.enter_context(RunView())
+                    progress = drawing.enter_context(run_view())
                 run_study(study, record, progress=progress)
         except Stopped as stopped:
             code = stopped.code
@@ -286,11 +286,11 @@ def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
 
 
 def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> Progress:
-    from loadlens.live.explain import ExplainView
+    from loadlens.live.explain import explain_view
     from loadlens.run.progress import PlainPrinter, Silent
 
     if show.is_silent:
         return Silent()
     if sys.stderr.isatty():
-        return drawing.enter_context(ExplainView(title, budget_s))
+        return drawing.enter_context(explain_view(title, budget_s))
     return PlainPrinter()

@@ -154,7 +154,7 @@ def _plans(study: Study) -> list[Plan]:
 
 
 def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
-    from loadlens.live.run import RunView
+    from loadlens.live.run import run_view
     from loadlens.run.progress import PlainPrinter, Silent
     from loadlens.run.study import run_study
 
@@ -166,7 +166,7 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
     if quiet or not sys.stderr.isatty():
         progress = Silent() if quiet else PlainPrinter()
         return run_study(study, record, resume=resume, progress=progress, foretell=foretell)
-    with RunView() as view:
+    with run_view() as view:
         return run_study(study, record, resume=resume, progress=view, foretell=foretell)
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING
+from functools import partial
 
-from loadlens.live import screen
-from loadlens.live.run import EIGHTHS, FRAMES_PER_S, PER_SECOND, RunState, now_words
+from loadlens.live.run import EIGHTHS, PER_SECOND, EventView, RunState, now_words
 from loadlens.looks import numbers, words
 from loadlens.model.trial import TrialStatus
 from loadlens.run import progress as events
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 BAR_WIDTH = 30
 MOST_LEVELS = 6  # of the levels so far, the last ones
@@ -44,47 +38,10 @@ class SearchState:
                 self.levels[event.planned.case.name] = rate if is_valid else event.status.value
 
 
-class ExplainView:
-    """Draws a search on the terminal; a `Progress`.
-
-    Args:
-        title: What is explained.
-        budget_s: Seconds that the search may take.
-        clock: Seconds; replaced in tests.
-    """
-
-    def __init__(self, title: str, budget_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._state = SearchState(title, budget_s, clock())
-        self._live: Live | None = None
-        self._drawn = 0.0
-
-    def __enter__(self) -> ExplainView:
-        self._live = screen.opened()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.__exit__(kind, fault, trace)
-            self._live = None
-
-    def tell(self, event: events.Event) -> None:
-        """Take one event and draw, at most five times a second."""
-        at = self._clock()
-        self._state.take(event, at)
-        frequent = isinstance(event, events.Load | events.Building)
-        if self._live is None or (frequent and at - self._drawn < 1 / FRAMES_PER_S):
-            return
-        self._drawn = at
-        from rich.text import Text
-
-        width = self._live.console.width
-        text = Text("\n".join(line[: width - 1] for line in lines(self._state, at)), no_wrap=True, end="")
-        for state, glyph in words.GLYPHS.items():
-            text.highlight_regex(glyph, f"loadlens.{state}")
-        self._live.update(text, refresh=True)
+def explain_view(title: str, budget_s: float) -> EventView:
+    """The view of a search that may take some seconds."""
+    state = SearchState(title, budget_s, time.monotonic())
+    return EventView(state.take, partial(lines, state), time.monotonic)
 
 
 def lines(state: SearchState, at: float) -> list[str]:

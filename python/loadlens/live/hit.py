@@ -9,15 +9,13 @@ import math
 import sys
 from collections import deque
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from loadlens.live import screen
+from loadlens.live.screen import Place
 from loadlens.looks import numbers, words
 from loadlens.looks.numbers import Scale
 
 if TYPE_CHECKING:
-    from rich.live import Live
     from rich.text import Text
 
 COLUMNS = 20  # seconds in the small histories
@@ -29,7 +27,7 @@ PER_SECOND = numbers.scale("1/s")
 Progress = Mapping[str, Any]
 
 
-class HitView:
+class HitView(Place):
     """Draws progress in place; shows nothing when `shown` is false.
 
     Args:
@@ -38,42 +36,28 @@ class HitView:
     """
 
     def __init__(self, title: str, *, shown: bool) -> None:
+        super().__init__(shown=shown)
         self._title = title
-        self._shown = shown
         self._seconds: deque[Mapping[str, Any]] = deque(maxlen=COLUMNS)
         self._last_second = -1
-        self._live: Live | None = None
-
-    def __enter__(self) -> HitView:
-        if self._shown:
-            self._live = screen.opened()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.__exit__(kind, fault, trace)
 
     def caution(self, words_: str) -> None:
         """Say one thing that bears on the load, above what is drawn."""
         said = f"{words.GLYPHS['caution']} {words.plain(words_)}"
-        if self._live is None:
+        if self.console is None:
             print(said.encode(sys.stderr.encoding or "ascii", "replace").decode(), file=sys.stderr)
         else:
-            self._live.console.print(said, highlight=False, markup=False)
+            self.console.print(said, highlight=False, markup=False)
 
     def update(self, progress: Progress) -> None:
         """Take one snapshot and draw it."""
-        if self._live is None or not progress["streams"]:
+        if self.console is None or not progress["streams"]:
             return
         second = int(progress["elapsed_s"])
         if second != self._last_second:
             self._last_second = second
             self._seconds.append(progress["streams"][0]["last"])
-        self._live.update(
-            frame(self._title, progress, tuple(self._seconds), self._live.console.width), refresh=True
-        )
+        self.draw(frame(self._title, progress, tuple(self._seconds), self.console.width))
 
 
 def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...], width: int) -> Text:

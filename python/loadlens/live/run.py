@@ -1,6 +1,6 @@
 """The live view of a study: seven lines drawn in place on stderr, below which nothing moves.
 
-`RunState` takes the run's events, `lines` is a pure function of it; `RunView` only draws.
+`RunState` takes the run's events, `lines` is a pure function of it; `EventView` only draws.
 """
 
 from __future__ import annotations
@@ -8,17 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from loadlens.live import screen
+from loadlens.live.screen import Place
 from loadlens.looks import numbers, words
 from loadlens.model.trial import TrialStatus
 from loadlens.run import progress as events
 from loadlens.run.remaining import Remaining
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 BAR_WIDTH = 44
 FRAMES_PER_S = 5
@@ -80,45 +77,40 @@ class RunState:
         self.last_fault = f"{event.status.value}{again}: {'; '.join(event.reasons)}"
 
 
-class RunView:
-    """Draws a run on the terminal; a `Progress`.
+class EventView(Place):
+    """Draws what events tell, at most five times a second; a `Progress`.
 
     Args:
-        clock: Seconds, for the time left; replaced in tests.
+        take: Learns from one event that came at a time.
+        lines: The picture of what is known at a time.
+        clock: Seconds, as both want them.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._state = RunState()
-        self._live: Live | None = None
+    def __init__(
+        self,
+        take: Callable[[events.Event, float], None],
+        lines: Callable[[float], list[str]],
+        clock: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._take, self._lines, self._clock = take, lines, clock
         self._drawn = 0.0
 
-    def __enter__(self) -> RunView:
-        self._live = screen.opened()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.__exit__(kind, fault, trace)
-            self._live = None
-
     def tell(self, event: events.Event) -> None:
-        """Take one event and draw, at most five times a second."""
+        """Take one event and draw."""
         at = self._clock()
-        self._state.take(event, at)
+        self._take(event, at)
         frequent = isinstance(event, events.Load | events.Building)
-        if self._live is None or (frequent and at - self._drawn < 1 / FRAMES_PER_S):
+        if frequent and at - self._drawn < 1 / FRAMES_PER_S:
             return
         self._drawn = at
-        from rich.text import Text
+        self.draw_lines(self._lines(at))
 
-        width = self._live.console.width
-        text = Text("\n".join(line[: width - 1] for line in lines(self._state, at)), no_wrap=True, end="")
-        for state, glyph in words.GLYPHS.items():
-            text.highlight_regex(glyph, f"loadlens.{state}")
-        self._live.update(text, refresh=True)
+
+def run_view() -> EventView:
+    """The view of a run; its clock is that of the time left, seconds since the epoch."""
+    state = RunState()
+    return EventView(state.take, partial(lines, state), time.time)
 
 
 def lines(state: RunState, at: float) -> list[str]:

@@ -2,14 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from loadlens.looks import words
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
     from rich.live import Live
 
 
-def opened() -> Live:
-    """Return the place, ready to be drawn on; leaving it erases what was drawn."""
+class Place:
+    """What views draw in, from its `with` on; leaving it erases what was drawn.
+
+    Args:
+        shown: Whether there is a terminal to draw on; without one nothing is drawn.
+    """
+
+    def __init__(self, *, shown: bool = True) -> None:
+        self._shown = shown
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            self._live = _opened()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, fault, trace)
+            self._live = None
+
+    @property
+    def console(self) -> Console | None:
+        """What is drawn on; none outside the `with` and without a terminal."""
+        return None if self._live is None else self._live.console
+
+    def draw(self, picture: RenderableType) -> None:
+        """Put a picture in the place of the one before."""
+        if self._live is not None:
+            self._live.update(picture, refresh=True)
+
+    def draw_lines(self, lines: Iterable[str]) -> None:
+        """Draw lines, cut at the width of the terminal, with the glyphs of states in their colours."""
+        from rich.text import Text
+
+        if self._live is None:
+            return
+        width = self._live.console.width
+        text = Text("\n".join(line[: width - 1] for line in lines), no_wrap=True, end="")
+        for state, glyph in words.GLYPHS.items():
+            text.highlight_regex(glyph, f"loadlens.{state}")
+        self.draw(text)
+
+
+def _opened() -> Live:
     from rich.console import Console
     from rich.live import Live
     from rich.theme import Theme
