@@ -73,7 +73,8 @@ def saturation(steps: Sequence[Step], *, alone_s: float | None, think_s: float) 
     on_plateau = np.flatnonzero(means >= (1 - ON_PLATEAU) * means.max())
     capacity = float(np.median(means[on_plateau]))
     gain = _last_gain(steps, means)
-    knee = None if alone_s is None else capacity * (alone_s + think_s)
+    # One user who is always answered keeps a service that busy: fewer than one can be no knee.
+    knee = None if alone_s is None else max(1.0, capacity * (alone_s + think_s))
     beyond = None if knee is None else steps[-1].load / knee
     drop = 1 - means[-1] / capacity
     if _fell(steps, on_plateau):

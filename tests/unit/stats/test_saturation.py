@@ -99,6 +99,15 @@ def test_a_plateau_needs_load_beyond_the_knee_even_if_the_last_doubling_gave_not
     assert "1.0 times the knee" in result.reason
 
 
+def test_no_knee_lies_below_one_user() -> None:
+    steps = [Step(n, np.array([100.0] * 3)) for n in (1, 2, 4)]
+
+    result = saturation(steps, alone_s=0.004, think_s=0.0)  # a lower bound: 100/s x 4 ms = 0.4 users
+
+    assert isinstance(result, Saturation)
+    assert (result.knee, result.beyond_knee) == (1.0, 4.0)
+
+
 def test_one_level_is_refused() -> None:
     assert isinstance(saturation([Step(1, np.ones(3))], alone_s=None, think_s=0.0), Insufficient)
 
