@@ -24,8 +24,8 @@ pub enum Wish {
 
 /// A script on one engine thread. Times are nanoseconds since the start of the load.
 pub trait Script: Send {
-    /// Whether there is one.
-    const IS_THERE: bool = true;
+    /// Whether there is one. Without a default: whoever passes calls on must pass this on too.
+    const IS_THERE: bool;
 
     /// Whether it makes each request; if not, all of them are what the program of the stream says.
     fn makes_requests(&self) -> bool;
@@ -94,7 +94,10 @@ impl Script for NoScript {
 }
 
 /// A script is used where it stands, so that what it holds is there after the worker.
+#[deny(clippy::missing_trait_methods)] // a method that is not passed on would silently do nothing
 impl<S: Script> Script for &mut S {
+    const IS_THERE: bool = S::IS_THERE;
+
     fn makes_requests(&self) -> bool {
         (**self).makes_requests()
     }
@@ -125,6 +128,10 @@ impl<S: Script> Script for &mut S {
 
     fn wish(&self) -> Wish {
         (**self).wish()
+    }
+
+    fn watch(&self) -> Option<Arc<Watch>> {
+        (**self).watch()
     }
 }
 
@@ -196,6 +203,12 @@ impl Default for Companion<NoScript> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_script_is_none_however_it_is_held() {
+        // Engine threads lend theirs to the worker.
+        const { assert!(!NoScript::IS_THERE && !<&mut NoScript>::IS_THERE) };
+    }
 
     #[test]
     fn a_watch_names_the_call_that_has_not_come_back() {

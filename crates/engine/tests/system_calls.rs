@@ -55,6 +55,8 @@ fn entered(tid: libc::pid_t) -> Option<i64> {
 struct Silent;
 
 impl Script for Silent {
+    const IS_THERE: bool = true;
+
     fn makes_requests(&self) -> bool {
         false
     }

@@ -188,6 +188,8 @@ fn made(value: &Value, name: &str, out: &mut Vec<u8>) -> Result<Framing, Fault> 
 }
 
 impl Script for Running {
+    const IS_THERE: bool = true;
+
     #[inline]
     fn makes_requests(&self) -> bool {
         self.request.is_some()

@@ -56,6 +56,8 @@ const FIRST: u64 = 10_000;
 const LAST: u64 = 50_000;
 
 impl Script for Counted {
+    const IS_THERE: bool = true;
+
     fn makes_requests(&self) -> bool {
         self.script.makes_requests()
     }
