@@ -185,8 +185,11 @@ def _root(findings: Sequence[Finding]) -> Finding | None:
 
 def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, told: Json) -> str:
     because, capacity = told.get("because"), reach.capacity
-    if root is not None:
-        return f"{root.statement} ({root.grade.word})."
+    healthy_below = next((f for f in findings if f.rule == healthy.ID), None)
+    # Whoever searched for a limit is told first that none was reached.
+    in_vain = healthy_below is not None and because is not None and isinstance(capacity, Undecided)
+    if root is not None and not in_vain:
+        return _said(root)
     failing = {
         "harm": "too many requests failed and the load was ended",
         "fails_alone": "requests fail without any load",
@@ -196,7 +199,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     }
     if because in failing:
         text = f"Undecided, {failing[str(because)]}: {told.get('words')}"
-    elif suspected := next((f for f in findings if f.explained_by is None), None):
+    elif not in_vain and (suspected := next((f for f in findings if f.explained_by is None), None)):
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
         text = f"It does {shown(capacity)}, and what holds it there could not be seen"
@@ -205,7 +208,11 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     else:
         text = "Undecided: nothing was measured"
     reached = f"; {numbers.with_unit(reach.at_least, '1/s')} were reached" if reach.at_least else ""
-    return f"{text}{reached}."
+    return f"{text}{reached}." + (f" {_said(healthy_below)}" if healthy_below is not None else "")
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.statement} ({finding.grade.word})."
 
 
 def _capacity_words(capacity: Undecided, told: Json) -> str:

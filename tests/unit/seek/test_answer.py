@@ -230,15 +230,22 @@ def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytes
     assert "curl" in found.unknown[0].decided_by
 
 
-def test_a_healthy_service_has_no_limit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("gate", "grade"), [(True, "probable"), (None, "suspected")])
+def test_a_search_that_saw_a_healthy_service_says_first_that_it_reached_no_limit(
+    monkeypatch: pytest.MonkeyPatch, gate: bool | None, grade: str
+) -> None:
     curve = growing()
     top = replace(curve.steps[-1], processes=(build.process(0.2),), probes=(build.probe(0.002, delayed=0.0),))
     busy = replace(curve, steps=(*curve.steps[:-1], top), work=build.estimate(0.001))
 
-    found = explained(build.facts(busy), monkeypatch, because="rate_cap")
+    found = explained(
+        build.facts(busy, gates=(Gate("generator", gate, "kept up"),)), monkeypatch, because="rate_cap"
+    )
 
     assert found.limit is None
-    assert found.grade in (None, "probable")
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert "the rate cap stood in the way; 160 /s were reached. Nothing limits up to 160 /s" in found.sentence
+    assert found.sentence.endswith(f"({grade}).")
 
 
 def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.MonkeyPatch) -> None:
