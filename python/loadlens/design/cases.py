@@ -12,6 +12,7 @@ from loadlens.design import driving, testbed, workload
 from loadlens.design import load as loads
 from loadlens.design.feeds import FeedFiles, Feeds, Templates
 from loadlens.design.fill import Filler, as_text
+from loadlens.design.streams import LOAD
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
 from loadlens.model.driving import Refusals
 from loadlens.model.study import Case, Level
@@ -146,7 +147,7 @@ def _case(
         driver=load.driver,
     )
     streams: dict[str, Closed | Open] = {probe.name: probe.workload for probe in case.probes}
-    feeds.check_streams(streams | {loads.LOAD: case.workload})
+    feeds.check_streams(streams | {LOAD: case.workload})
     used |= fill.used
     return replace(case, feeds=feeds.made)
 

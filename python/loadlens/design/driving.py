@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from loadlens.design.streams import streams_of
 from loadlens.model.definition import Definition, ExperimentPart, Faults, GroupPart, LoadPart, Place, StepPart
 from loadlens.model.driving import OURS, Feature, Refusals
 from loadlens.model.study import Case
-from loadlens.model.workload import Plan, Stream, Target, Tls
+from loadlens.model.workload import Plan, Target, Tls
 
 _AUTOMATIC_NS: Final = 5_000_000_000  # some warm-up
 # The keys of a load that ask for a feature.
@@ -47,20 +48,9 @@ def _plan(case: Case) -> Plan:
     """The case as a driver sees it; where its services are does not matter."""
     tls = case.entry.tls or (Tls() if (case.entry.url or "").startswith("https:") else None)
     target = Target("127.0.0.1", 1, "127.0.0.1:1", tls)
-    load = Stream(
-        name="load",
-        role="load",
-        target=target,
-        scenarios=case.scenarios,
-        workload=case.workload,
-        connection=case.connection,
-        timeout_ns=case.timeout_ns,
-        cookies=case.cookies,
-    )
-    probes = (Stream(probe.name, "probe", target, (probe.scenario,), probe.workload) for probe in case.probes)
     return Plan(
         seed=1,
-        streams=(load, *probes),
+        streams=streams_of(case, target),
         warmup_ns=_AUTOMATIC_NS if case.warmup_ns is None else case.warmup_ns,
         duration_ns=case.duration_ns,
         feeds=case.feeds,

@@ -9,6 +9,7 @@ from typing import Any
 
 from loadlens.design.feeds import Feeds
 from loadlens.design.fill import Filler
+from loadlens.design.streams import LOAD
 from loadlens.model.definition import (
     CheckPart,
     Definition,
@@ -36,7 +37,6 @@ from loadlens.model.workload import (
     Think,
 )
 
-LOAD = "load"  # the measured stream; no probe is named so
 _TIMEOUT_NS = 30_000_000_000
 _PROBE_RATE_PER_S = 20.0
 MOST_REQUESTS = 60_000  # of one iteration; the engine takes 65,000 for all scenarios of a mix

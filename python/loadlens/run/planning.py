@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadlens import design
+from loadlens.design.streams import streams_of
 from loadlens.model.study import Case, PlannedTrial
-from loadlens.model.workload import Closed, Plan, Stream, Target
+from loadlens.model.workload import Closed, Plan, Target
 
 SHORTEST_AUTO_WARMUP_NS = 5_000_000_000
 LONGEST_AUTO_WARMUP_NS = 60_000_000_000
-LOAD = "load"  # the name of the measured stream
 
 # One engine thread carries tens of thousands of requests a second; more of them
 # take cores from a service on the same machine.
@@ -28,37 +28,16 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
         previous_cut_ns: How long the last trial of this case took to settle.
     """
     case = planned.case
-    load = Stream(
-        name=LOAD,
-        role="load",
-        target=target,
-        scenarios=case.scenarios,
-        workload=case.workload,
-        connection=case.connection,
-        timeout_ns=case.timeout_ns,
-        cookies=case.cookies,
-    )
-    probes = tuple(
-        Stream(
-            name=probe.name,
-            role="probe",
-            target=target,
-            scenarios=(probe.scenario,),
-            workload=probe.workload,
-            connection=probe.connection,
-            timeout_ns=probe.timeout_ns,
-        )
-        for probe in case.probes
-    )
+    streams = streams_of(case, target)
     return Plan(
         seed=planned.seed,
-        streams=(load, *probes),
+        streams=streams,
         threads=_threads(case) if case.driver is None else None,  # another program knows its own
         cpus=_generator_cpus(case),
         warmup_ns=warmup_ns(case, previous_cut_ns),
         duration_ns=case.duration_ns,
         feeds=case.feeds,
-        drain_ns=max(stream.timeout_ns for stream in (load, *probes)),
+        drain_ns=max(stream.timeout_ns for stream in streams),
     )
 
 

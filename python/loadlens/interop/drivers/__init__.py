@@ -6,12 +6,13 @@ and holds its figures to the books.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable
 from typing import Final
 
 from loadlens.interop.drivers.ab import AB
 from loadlens.interop.drivers.base import Driver, Printed, Request, Times, Told
 from loadlens.interop.drivers.hey import HEY
-from loadlens.interop.drivers.installed import how_to_install, lacking
 from loadlens.interop.drivers.k6 import K6
 from loadlens.interop.drivers.locust import LOCUST
 from loadlens.interop.drivers.oha import OHA
@@ -34,6 +35,7 @@ __all__ = [
     "result_of",
 ]
 
+APT: Final = "apt-get install "
 DRIVERS: Final[dict[str, Driver]] = {one.name: one for one in (WRK, AB, HEY, OHA, K6, LOCUST)}
 
 
@@ -44,4 +46,13 @@ def cannot_do(name: str, plan: Plan) -> list[CannotDo]:
 
 def missing(study: Study) -> tuple[Driver, ...]:
     """The drivers that some case of a study names and this machine lacks."""
-    return lacking(study, DRIVERS)
+    names = dict.fromkeys(case.driver for case in study.cases if case.driver is not None)
+    return tuple(DRIVERS[name] for name in names if shutil.which(DRIVERS[name].program) is None)
+
+
+def how_to_install(drivers: Iterable[Driver]) -> str:
+    """The commands that install them, packages of the system in one."""
+    commands = dict.fromkeys(driver.install for driver in drivers)
+    packages = " ".join(command.removeprefix(APT) for command in commands if command.startswith(APT))
+    others = [command for command in commands if not command.startswith(APT)]
+    return "; ".join([*([APT + packages] if packages else []), *others])

@@ -13,7 +13,7 @@ from loadlens.interop.drivers.base import (
     Printed,
     Times,
     Told,
-    body_of,
+    body_file,
     common_faults,
     headers_of,
     requests_of,
@@ -27,18 +27,13 @@ from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 SERVED = "served.csv"
-BODY = "body"
 ENDLESS = 50_000_000  # a load that time ends needs a number all the same
 ROUNDING = {"quantiles": 1e-6, "min": 1e-6, "max": 1e-6, "mean": 1e-3, "stdev": 1e-4}
 _FAILED = re.compile(r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)")
 _TOTAL = re.compile(r"^Total: +\d+ +(\d+) +([\d.]+) +\d+ +\d+$", re.MULTILINE)
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "ab")
     yield from whole_seconds(plan, "ab")
     if plan.threads not in (None, 1):
@@ -71,10 +66,12 @@ def _request(plan: Plan, folder: Path) -> list[str]:
     step = step_of(plan)
     if step.body.kind == "none":
         return {"GET": [], "HEAD": ["-i"]}.get(step.method, ["-m", step.method])
-    file = folder / BODY
-    file.write_bytes(body_of(step.body))
     kinds = [value for name, value in headers_of(step) if name.lower() == "content-type"]
-    return ["-p" if step.method == "POST" else "-u", str(file), *(["-T", kinds[-1]] if kinds else [])]
+    return [
+        "-p" if step.method == "POST" else "-u",
+        str(body_file(plan, folder)),
+        *(["-T", kinds[-1]] if kinds else []),
+    ]
 
 
 def read(printed: Printed, plan: Plan) -> Told:
@@ -136,7 +133,7 @@ AB = Driver(
     program="ab",
     install="apt-get install apache2-utils",
     version=("ab", "-V"),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )

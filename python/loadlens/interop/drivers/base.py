@@ -81,9 +81,13 @@ class Driver:
     program: str
     install: str  # the command that installs it
     version: tuple[str, ...]  # what makes it say its version on its first line; empty: it cannot
-    faults: Callable[[Plan], list[CannotDo]]  # what it cannot do of a plan; empty: it can do all of it
+    lacks: Callable[[Plan], Iterator[CannotDo]]  # what it cannot do of a plan
     command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
     read: Callable[[Printed, Plan], Told]  # ValueError: it did not print what it should
+
+    def faults(self, plan: Plan) -> list[CannotDo]:
+        """Everything that it cannot do of a plan; empty: it can do all of it."""
+        return list(self.lacks(plan))
 
 
 def step_of(plan: Plan) -> Step:
@@ -173,6 +177,13 @@ def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
         yield CannotDo("timeout", f"{name} counts its time-out in whole seconds")
 
 
+def number_or_time(plan: Plan, name: str) -> Iterator[CannotDo]:
+    """Two ends, for a program that takes one."""
+    if requests_of(plan) is not None and plan.duration_ns is not None:
+        words = f"{name} ends by its number of requests or by time, not by whichever is first"
+        yield CannotDo("requests", words)
+
+
 def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
     """The headers of a step, with the type that our engine gives a body of JSON."""
     if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
@@ -187,6 +198,18 @@ def body_of(body: Body) -> bytes:
     if body.kind == "json":
         return json.dumps(body.value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     return (body.text or "").encode()
+
+
+def body_file(plan: Plan, folder: Path) -> Path:
+    """A file with the body of the request; an empty one where it has none."""
+    file = folder / "body"
+    file.write_bytes(body_of(step_of(plan).body))
+    return file
+
+
+def unexpected(statuses: Mapping[str, int]) -> int:
+    """How many answers have a status below 200 or above 399."""
+    return sum(count for status, count in statuses.items() if not 200 <= int(status) < 400)
 
 
 def is_text(content: bytes) -> bool:

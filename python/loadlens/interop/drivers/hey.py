@@ -11,12 +11,14 @@ from loadlens.interop.drivers.base import (
     Printed,
     Times,
     Told,
-    body_of,
+    body_file,
     common_faults,
     headers_of,
+    number_or_time,
     requests_of,
     seconds,
     step_of,
+    unexpected,
     url_of,
     users_of,
     whole_seconds,
@@ -24,7 +26,6 @@ from loadlens.interop.drivers.base import (
 from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
-BODY = "body"
 KEPT = 1_000_000  # answers; of more, hey forgets times and statuses
 _STATUS = re.compile(r"^  \[(\d+)\]\t(\d+) responses$", re.MULTILINE)
 _ERROR = re.compile(r"^  \[(\d+)\]\t(?!\d+ responses$)(.+)$", re.MULTILINE)
@@ -32,16 +33,11 @@ _PERCENT = re.compile(r"^  (\d+)%+ in ([\d.]+) secs$", re.MULTILINE)
 _NAMES = {"50": "p50", "75": "p75", "90": "p90", "95": "p95", "99": "p99"}
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "hey")
     yield from whole_seconds(plan, "hey")
+    yield from number_or_time(plan, "hey")
     requests, users = requests_of(plan), users_of(plan)
-    if requests is not None and plan.duration_ns is not None:
-        yield CannotDo("requests", "hey ends by its number of requests or by time, not by whichever is first")
     if requests is not None and requests % users:
         words = "hey divides its requests among its workers and leaves out the rest: give a multiple"
         yield CannotDo("requests", words)
@@ -58,9 +54,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
     if stream.connection.reuse == "new":
         words.append("-disable-keepalive")
     if step.body.kind != "none":
-        file = folder / BODY
-        file.write_bytes(body_of(step.body))
-        words += ["-D", str(file)]
+        words += ["-D", str(body_file(plan, folder))]
     for name, value in headers_of(step):
         words += ["-T", value] if name.lower() == "content-type" else ["-H", f"{name}: {value}"]
     return [*words, url_of(plan)]
@@ -79,7 +73,7 @@ def read(printed: Printed, plan: Plan) -> Told:
     return Told(
         seconds=_behind(text, "Total"),
         answered=answered,
-        unexpected_status=sum(n for code, n in statuses.items() if not 200 <= int(code) < 400),
+        unexpected_status=unexpected(statuses),
         failed=sum(errors.values()),
         errors=errors,
         times=_times(text, answered),
@@ -115,7 +109,7 @@ HEY = Driver(
     program="hey",
     install="go install github.com/rakyll/hey@latest",
     version=(),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )

@@ -33,11 +33,7 @@ _TIMES = "http_req_duration{expected_response:true}"
 _UNANSWERED = "http_reqs{status:0}"
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "k6")
     stream, body = plan.streams[0], step_of(plan).body
     if stream.target.tls is not None:
@@ -139,7 +135,7 @@ K6 = Driver(
     program="k6",
     install="go install go.k6.io/k6@latest",
     version=("k6", "version"),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )

@@ -19,11 +19,12 @@ from loadlens.interop.drivers.base import (
     Request,
     Times,
     Told,
-    body_of,
+    body_file,
     common_faults,
     headers_of,
     requests_of,
     step_of,
+    unexpected,
     url_of,
     users_of,
 )
@@ -31,7 +32,6 @@ from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 SCRIPT = "locustfile.py"
-BODY = "body"
 REQUESTS = "requests.csv"
 TOLD = "loadlens"  # locust puts .json behind it
 ANSWERED = "answered"
@@ -94,11 +94,7 @@ def ended_all(**_):
 """
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "locust")
     if plan.threads not in (None, 1):
         yield CannotDo("threads", "locust has one process here")
@@ -109,8 +105,7 @@ def _faults(plan: Plan) -> Iterator[CannotDo]:
 
 def command(plan: Plan, folder: Path) -> list[str]:
     users, stream, step = users_of(plan), plan.streams[0], step_of(plan)
-    body, script = folder / BODY, folder / SCRIPT
-    body.write_bytes(b"" if step.body.kind == "none" else body_of(step.body))
+    script = folder / SCRIPT
     headers = dict(headers_of(step))
     if not any(name.lower() == "accept-encoding" for name in headers):
         headers["Accept-Encoding"] = "identity"  # locust asks for gzip, where our engine asks for nothing
@@ -123,7 +118,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
             headers=headers,
             requests=requests_of(plan),
             seconds=None if plan.duration_ns is None else plan.duration_ns / NS,
-            body=str(body),
+            body=str(body_file(plan, folder)),
             out=str(folder / REQUESTS),
             timeout=stream.timeout_ns / NS,
             answered=ANSWERED,
@@ -150,7 +145,7 @@ def read(printed: Printed, plan: Plan) -> Told:
     return Told(
         seconds=max((round(one.sent_s * NS) + round(one.seconds * NS) for one in requests), default=0) / NS,
         answered=len(answered),
-        unexpected_status=sum(not 200 <= one.status < 400 for one in answered),
+        unexpected_status=unexpected(statuses),
         failed=len(requests) - len(answered),
         errors=errors,
         times=_times([one.seconds for one in answered if 200 <= one.status < 400]),
@@ -202,7 +197,7 @@ LOCUST = Driver(
     program="locust",
     install="pip install locust",
     version=("locust", "--version"),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )

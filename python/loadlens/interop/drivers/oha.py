@@ -16,11 +16,13 @@ from loadlens.interop.drivers.base import (
     Printed,
     Times,
     Told,
-    body_of,
+    body_file,
     common_faults,
     headers_of,
+    number_or_time,
     requests_of,
     step_of,
+    unexpected,
     url_of,
     users_of,
 )
@@ -28,22 +30,16 @@ from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
 
 TOLD = "loadlens.json"
-BODY = "body"
 GIVEN_UP = "aborted due to deadline"  # `ClientError::Deadline` of its src/client.rs
 _NAMES = {"p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"}
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "oha")
     if plan.threads is not None:
         yield CannotDo("threads", "oha takes as many threads as there are cores")
+    yield from number_or_time(plan, "oha")
     requests = requests_of(plan)
-    if requests is not None and plan.duration_ns is not None:
-        yield CannotDo("requests", "oha ends by its number of requests or by time, not by whichever is first")
     if requests is not None and requests < users_of(plan):
         yield CannotDo("requests", "oha makes no more connections than requests")
 
@@ -61,9 +57,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
     if stream.target.tls is not None:
         words.append("--insecure")
     if step.body.kind != "none":
-        file = folder / BODY
-        file.write_bytes(body_of(step.body))
-        words += ["-D", str(file)]
+        words += ["-D", str(body_file(plan, folder))]
     for name, value in headers_of(step):
         words += ["-H", f"{name}: {value}"]
     return [*words, url_of(plan)]
@@ -84,7 +78,7 @@ def read(printed: Printed, plan: Plan) -> Told:
     return Told(
         seconds=float(summary["total"]),
         answered=answered,
-        unexpected_status=sum(n for code, n in statuses.items() if not 200 <= int(code) < 400),
+        unexpected_status=unexpected(statuses),
         failed=sum(errors.values()),
         errors={words: int(count) for words, count in errors.items()},
         times=_times(summary, told["latencyPercentiles"], answered),
@@ -113,7 +107,7 @@ OHA = Driver(
     program="oha",
     install="cargo install oha",
     version=("oha", "--version"),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )

@@ -55,11 +55,7 @@ end
 """
 
 
-def faults(plan: Plan) -> list[CannotDo]:
-    return list(_faults(plan))
-
-
-def _faults(plan: Plan) -> Iterator[CannotDo]:
+def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "wrk")
     if requests_of(plan) is not None or plan.duration_ns is None:
         yield CannotDo("requests", "wrk runs for a time and counts to no number of requests")
@@ -188,7 +184,7 @@ WRK = Driver(
     program="wrk",
     install="apt-get install wrk",
     version=("wrk", "-v"),
-    faults=faults,
+    lacks=lacks,
     command=command,
     read=read,
 )
