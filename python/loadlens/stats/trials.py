@@ -116,8 +116,11 @@ def quantile_over_trials(
     points = [found.point for found in left_out if isinstance(found, Interval)]
     if len(points) < len(trials):
         return Insufficient(f"without one of {len(trials)} trials too few requests lie above it")
-    m, whole = len(trials), float(np.log(together.point))
-    pseudo = m * whole - (m - 1) * np.log(np.array(points))
+    logs = _logs(np.array([together.point, *points]))
+    if isinstance(logs, Insufficient):
+        return logs
+    m = len(trials)
+    pseudo = m * logs[0] - (m - 1) * logs[1:]
     half = float(distributions.t.ppf(0.5 + confidence / 2, m - 1) * pseudo.std(ddof=1) / m**0.5)
     return Interval(
         together.point,

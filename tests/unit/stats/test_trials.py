@@ -168,6 +168,17 @@ def test_a_tail_that_no_trial_shows_firmly_is_taken_from_all_trials(requests: in
     assert found.covers(-np.log(0.01))  # exponential of mean 1
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("requests", [8000, 500])
+def test_a_quantile_of_zero_has_no_interval_on_a_log_scale(requests: int) -> None:
+    trials = [counts_from_values(40, np.arange(requests) % 40, np.zeros(requests)) for _ in range(3)]
+
+    found = quantile_over_trials(trials, 0.99)
+
+    assert isinstance(found, Insufficient)
+    assert "zero" in found.reason
+
+
 def test_trials_that_rise_with_their_order_are_noticed_and_others_are_not() -> None:
     assert order_trend(np.array([1.0, 1.1, 1.2, 1.3, 1.4])) == pytest.approx(
         2 / 120
