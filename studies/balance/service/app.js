@@ -2,43 +2,22 @@
 
 // A page that costs CPU time, and sometimes waits without costing any.
 //   PORT, REPLICA    where it listens, and which one it is
-//   WORK_MS          CPU time of one page, in milliseconds
+//   ROUNDS           of work for one page; the same in every trial
 //   WAIT_MS, WAITS   how long a page waits besides, and how often (0 to 1)
 //   TIMES            the file that each answer is written down in
 
 const fs = require("node:fs");
 const express = require("express");
+const { spin } = require("./work");
 
 const port = Number(process.env.PORT);
 const replica = process.env.REPLICA;
-const workMs = Number(process.env.WORK_MS);
+const rounds = Number(process.env.ROUNDS);
 const waitMs = Number(process.env.WAIT_MS);
 const waits = Number(process.env.WAITS);
 const themes = ["crimson", "navy", "forest"];
 
-function spin(rounds) {
-  let sum = 0;
-  for (let i = 0; i < rounds; i++) sum += i % 7;
-  return sum;
-}
-
-// Rounds per millisecond of CPU time, not of wall time: what else runs on the machine, or a quota, does not change the work.
-function calibrate() {
-  let rounds = 1e6;
-  for (;;) {
-    const before = process.cpuUsage();
-    spin(rounds);
-    const used = process.cpuUsage(before);
-    const ms = (used.user + used.system) / 1e3;
-    if (ms >= 100) return rounds / ms;
-    rounds *= 2;
-  }
-}
-
-calibrate(); // once for the compiler
-const perMs = [calibrate(), calibrate(), calibrate()].sort((a, b) => a - b)[1];
-const rounds = Math.round(perMs * workMs);
-console.log(`replica ${replica}: ${rounds} rounds for ${workMs} ms of CPU time`);
+for (let i = 0; i < 30; i++) spin(rounds); // for the compiler: the first visitor pays what the others pay
 
 const times = fs.createWriteStream(process.env.TIMES, { flags: "a" });
 
