@@ -105,7 +105,8 @@ def assert_books_balance(trial: store.TrialRecord) -> None:
         assert counted["issued"] == counted["answered"] + counted["failed"] + counted["in_flight"]
         outcomes = samples.filter(stream=index)["outcome"]
         judged = [Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED]
-        assert outcomes.is_in([int(o) for o in judged]).sum() == counted["answered"]
+        answered = outcomes.is_in([int(o) for o in judged]).sum()
+        assert answered == counted["answered"], (outcomes.value_counts().rows(), counted, trial.status)
         assert ((outcomes >= 10) & (outcomes < 30)).sum() == counted["failed"]
         assert (outcomes == Outcome.IN_FLIGHT).sum() == counted["in_flight"]
 
