@@ -7,7 +7,7 @@ the keys as they stand in the file, whether or not their content could be read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from loadlens.define import names
 from loadlens.define.names import TESTBED_NAMES, Names, did_you_mean, nearest
@@ -29,9 +29,8 @@ from loadlens.model.definition import (
     steps_in,
 )
 from loadlens.model.topology import METRICS_PORT, Entry
+from loadlens.model.workload import LOAD
 from loadlens.units import shown
-
-_LOAD_STREAM: Final = "load"  # the name of the measured stream, so no probe's
 
 
 def check(definition: Definition, tree: Tree, known: Names, faults: Faults) -> None:
@@ -213,9 +212,9 @@ def _check_extractions(scenario: str, steps: tuple[StepPart, ...], faults: Fault
 
 
 def _check_probes(probes: Mapping[str, ProbePart], faults: Faults) -> None:
-    if _LOAD_STREAM in probes:
-        message = f"a probe cannot be named {_LOAD_STREAM}: so is the measured stream"
-        faults.add(message, probes[_LOAD_STREAM].place, "name it after what it asks")
+    if LOAD in probes:
+        message = f"a probe cannot be named {LOAD}: so is the measured stream"
+        faults.add(message, probes[LOAD].place, "name it after what it asks")
 
 
 def _check_experiment(

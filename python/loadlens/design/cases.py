@@ -12,12 +12,11 @@ from loadlens.design import driving, testbed, workload
 from loadlens.design import load as loads
 from loadlens.design.feeds import FeedFiles, Feeds, Templates
 from loadlens.design.fill import Filler, as_text
-from loadlens.design.streams import LOAD
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
 from loadlens.model.driving import Refusals
 from loadlens.model.study import Case, Level
 from loadlens.model.topology import Scalar
-from loadlens.model.workload import Closed, Open
+from loadlens.model.workload import LOAD, Closed, Open
 
 MOST_CASES = 2_000
 MOST_TRIALS = 100_000

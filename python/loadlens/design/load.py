@@ -9,7 +9,6 @@ from typing import Any
 
 from loadlens.design.feeds import Feeds
 from loadlens.design.fill import Filler
-from loadlens.design.streams import LOAD
 from loadlens.model.definition import (
     CheckPart,
     Definition,
@@ -23,6 +22,7 @@ from loadlens.model.definition import (
 )
 from loadlens.model.study import Probe
 from loadlens.model.workload import (
+    LOAD,
     Auth,
     Body,
     Bounds,

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from loadlens.model.study import Case
-from loadlens.model.workload import Stream, Target
-
-LOAD: Final = "load"  # the measured stream; no probe is named so
+from loadlens.model.workload import LOAD, Stream, Target
 
 
 def streams_of(case: Case, target: Target) -> tuple[Stream, ...]:

@@ -290,6 +290,9 @@ def _ends(profile: Profile | None) -> bool:
     return profile is not None and not profile.repeats and profile.segments[-1].end == 0
 
 
+LOAD: Final = "load"  # the measured stream of a case; no probe is named so
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A mix of scenarios under one workload, with a recorder of its own."""

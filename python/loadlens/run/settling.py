@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from loadlens import store
-from loadlens.design.streams import LOAD
+from loadlens.model.workload import LOAD
 
 WINDOW_S = 1.0
 
