@@ -219,6 +219,11 @@ impl RowSource {
     }
 }
 
+/// A pace is that of this part of the bound,
+const PACE_ROWS: u64 = 64;
+/// or of this part of the run.
+const PACE_TIME: u64 = 128;
+
 /// Which rows are kept so that a log stays under its bound: those whose hash has `k` zero bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Thinning {
@@ -257,16 +262,26 @@ impl Thinning {
     }
 
     /// Looks ahead after a chunk: raises k when the bound would be passed before `end` at the pace since
-    /// the last look, and in any case at 1/2, 3/4, 7/8 ... of the bound.
+    /// the last look; without an end at 1/2, 3/4, 7/8 ... of the bound.
+    ///
+    /// A pace needs a stretch that is long for the run or holds a good part of the bound: two looks in one turn
+    /// of the loop see the answers of one batch and no time.
     pub fn look(&mut self, now: u64, end: Option<u64>) {
-        let (rows, at) = self.looked;
-        self.looked = (self.kept, now);
         let room = self.bound.saturating_sub(self.kept);
-        let pace = (self.kept - rows) as f64 / now.saturating_sub(at).max(1) as f64;
-        let ahead = end.map(|end| pace * end.saturating_sub(now) as f64);
-        let overshoots = ahead.is_some_and(|ahead| ahead > room as f64);
-        let halved = room <= self.bound >> (u32::from(self.k) + 1).min(63);
-        if (overshoots || (ahead.is_none() && halved)) && self.k < 40 {
+        let raises = match end {
+            None => room <= self.bound >> (u32::from(self.k) + 1).min(63),
+            Some(end) => {
+                let (rows, at) = self.looked;
+                let (rows, lasted) = (self.kept - rows, now.saturating_sub(at));
+                if rows < self.bound / PACE_ROWS && lasted <= end / PACE_TIME {
+                    return;
+                }
+                self.looked = (self.kept, now);
+                let pace = rows as f64 / lasted.max(1) as f64;
+                pace * end.saturating_sub(now) as f64 > room as f64
+            }
+        };
+        if raises && self.k < 40 {
             self.k += 1;
         }
     }
@@ -359,6 +374,22 @@ mod tests {
             late > kept / 10,
             "the last quarter of the run has {late} of {kept} rows"
         );
+    }
+
+    #[test]
+    fn two_looks_in_one_turn_do_not_thin_a_log_with_room_for_every_row() {
+        // 20,000 rows a second for a minute are a quarter of the bound.
+        let mut thinning = Thinning::new(5_000_000);
+        for seq in 0..4_096u64 {
+            thinning.keeps(seq);
+        }
+        thinning.look(204_800_000, Some(60_000_000_000));
+        (4_096..4_112).for_each(|seq| assert!(thinning.keeps(seq)));
+
+        thinning.look(204_790_000, Some(60_000_000_000)); // the batch began before its last answer ended
+        thinning.look(204_801_000, Some(60_000_000_000));
+
+        assert_eq!(thinning.k(), 0);
     }
 
     #[test]
