@@ -96,7 +96,12 @@ class Excess:
 
 
 def attribute_excess(
-    seconds: Floats, sent: Floats, excess: Floats, *, confidence: float = 0.95
+    seconds: Floats,
+    sent: Floats,
+    excess: Floats,
+    *,
+    confidence: float = 0.95,
+    scatter: Floats | None = None,
 ) -> Excess | Insufficient:
     """Split a surplus into a part that grows with time and one that grows with the requests sent.
 
@@ -105,14 +110,16 @@ def attribute_excess(
         sent: Requests sent in each window, shape (windows,); must vary.
         excess: Requests that the server counted beyond, shape (windows,).
         confidence: Of the intervals; 0.99 where one that excludes zero is to be a finding.
+        scatter: Variance of each surplus, in any unit; none: all alike. Retries scatter as what was sent.
 
     Returns:
-        Both coefficients by least squares with t intervals.
+        Both coefficients by least squares, each window by one over its variance, with t intervals.
     """
     same_shape(seconds, sent, excess)
     if seconds.size < 5:
         return Insufficient(f"{seconds.size} windows, needs 5")
-    design = np.column_stack([seconds, sent])
+    weight = np.ones(seconds.size) if scatter is None else 1 / np.sqrt(scatter)
+    design, excess = np.column_stack([seconds, sent]) * weight[:, None], excess * weight
     if np.linalg.cond(design / np.linalg.norm(design, axis=0)) > 1e3:
         return Insufficient("what was sent grew in step with time: the two cannot be told apart")
     found, *_ = np.linalg.lstsq(design, excess, rcond=None)

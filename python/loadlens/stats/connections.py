@@ -37,6 +37,9 @@ class KeepAlive:
     share: float  # of the connections it closed that bear it out
     closed: int  # connections that it closed
     requests_per_connection: float  # answered over opened, a cross-check of `requests`
+    same_requests: float  # of those it closed, the share that had served the most frequent number
+    same_age: float  # and the share that lived within a tenth of the median
+    age_s: float  # the median
 
 
 def keep_alive(requests: Ints, age_s: Floats, closed_by_service: Bools) -> KeepAlive | Insufficient:
@@ -57,15 +60,15 @@ def keep_alive(requests: Ints, age_s: Floats, closed_by_service: Bools) -> KeepA
         return Insufficient(f"the service closed {closed.size} connections, needs {FEWEST_CLOSED}")
     values, counts = np.unique(closed, return_counts=True)
     share = float(counts.max() / closed.size)
-    each = float(requests.sum() / requests.size)
-    if share >= SAME_COUNT and int(values[counts.argmax()]) > 0:
-        return KeepAlive("count", int(values[counts.argmax()]), None, share, closed.size, each)
     ages = age_s[closed_by_service]
     middle = float(np.median(ages))
     near = float((np.abs(ages - middle) <= SAME_AGE * middle).mean()) if middle > 0 else 0.0
+    rest = (closed.size, float(requests.sum() / requests.size), share, near, middle)
+    if share >= SAME_COUNT and int(values[counts.argmax()]) > 0:
+        return KeepAlive("count", int(values[counts.argmax()]), None, share, *rest)
     if near >= SAME_COUNT:
-        return KeepAlive("age", None, middle, near, closed.size, each)
-    return KeepAlive("neither", None, None, max(share, near), closed.size, each)
+        return KeepAlive("age", None, middle, near, *rest)
+    return KeepAlive("neither", None, None, max(share, near), *rest)
 
 
 def cost_of_connecting(first_s: Interval, other_s: Interval, requests: float, response_s: float) -> Interval:

@@ -45,8 +45,8 @@ def limiter(accepted: Floats, refused: Floats, lengths_s: Floats) -> Limiter | I
 
     Returns:
         The rate between the first refusals and the last: the bucket was empty at both. The burst is what was
-        accepted beyond it until the first. An offered load hardly above the limit lets the bucket fill up
-        again, and the rate then comes out a little low.
+        accepted beyond it until the first, from when more was asked for than that rate. An offered load
+        hardly above the limit lets the bucket fill up again, and the rate then comes out a little low.
     """
     same_shape(accepted, refused, lengths_s)
     refused_share = share(refused, accepted + refused)
@@ -66,9 +66,11 @@ def limiter(accepted: Floats, refused: Floats, lengths_s: Floats) -> Limiter | I
     scatter = let_through - found.point * lengths
     mean = float(let_through.mean())
     dispersion = float((scatter**2).mean()) / mean if mean > 0 else float("inf")
-    begin = slice(0, first + 1)
-    beyond = np.cumsum(accepted[begin]) - found.point * np.cumsum(lengths_s[begin])
-    burst = max(0.0, float(beyond.max()))
+    burst = beyond = 0.0
+    for count, length in zip(accepted[: first + 1], lengths_s[: first + 1], strict=True):
+        # A full bucket gains nothing while less is asked for than its rate.
+        beyond = max(0.0, beyond + float(count) - found.point * float(length))
+        burst = max(burst, beyond)
     return Limiter(found, burst, refused_share, dispersion)
 
 

@@ -12,6 +12,7 @@ Sources: extreme of exponential gaps (E. J. Gumbel 1958); K. V. Mardia and P. E.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ FEWEST_FOR_MULTIPLES = 6
 REGULAR = 0.3  # coefficient of variation of the spacings
 OFF_BEAT = 0.1  # of the period: how far an event may lie beside its multiple
 IN_PHASE = 0.8
+MANY_SPACINGS = 8
+FEW_REGULAR = 0.1  # variation with fewer: three distances at random are as alike one time in two hundred
+FEWEST_SINGLE = 2  # distances of one beat, when others are of several
 FEWEST_IN_STALL = 5
 
 
@@ -154,6 +158,42 @@ def beat_of(times_s: Floats) -> Beat | None:
         return None
     variation = float((spacings / beats).std(ddof=1)) / period
     return Beat(period, variation, phase_concentration(times_s, period))
+
+
+def beat_of_lives(lives: Sequence[Floats]) -> Beat | None:
+    """Return the period that events keep within each of several lives of a service, whose phases differ.
+
+    Args:
+        lives: When events began in each life, ascending, each of shape (events,).
+
+    Returns:
+        The period of which all distances within lives are multiples (beats between trials, or hidden ones,
+        are missing), within a tenth of it; none with fewer than 3 distances, where they scatter by 10 % and
+        are fewer than 8, or where they scatter by 30 %. Distances at random pass about one time in a hundred
+        with 3, and less with more.
+    """
+    spacings = np.concatenate([np.zeros(0), *(np.diff(times) for times in lives)])
+    if spacings.size < FEWEST_EVENTS - 1 or spacings.min() <= 0:
+        return None
+    near = float(np.median(spacings[spacings <= 1.5 * spacings.min()]))
+    # Beats far apart are counted with a period that is known ever better: shortest distances first.
+    known, beats = np.sort(spacings), np.ones(spacings.size)
+    for place, spacing in enumerate(known):
+        beats[place] = max(1.0, round(spacing / near))
+        near = float(known[: place + 1].sum() / beats[: place + 1].sum())
+    has_gaps = bool((beats > 1).any())
+    off = np.abs(known / near - beats)
+    single = known[beats == 1]
+    variation = float((known / beats).std(ddof=1)) / near
+    if has_gaps and (
+        np.any(off > OFF_BEAT) or single.size < FEWEST_SINGLE or spacings.size < FEWEST_FOR_MULTIPLES - 1
+    ):
+        return None
+    if variation >= (REGULAR if spacings.size >= MANY_SPACINGS else FEW_REGULAR):
+        return None
+    weights = [times.size for times in lives if times.size > 1]
+    phases = [phase_concentration(times, near) for times in lives if times.size > 1]
+    return Beat(near, variation, float(np.average(phases, weights=weights)))
 
 
 def phase_concentration(times_s: Floats, period_s: float) -> float:

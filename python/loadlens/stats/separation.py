@@ -9,6 +9,7 @@ Sources: R. W. Wolff 1982 (PASTA); E. D. Lazowska et al., Quantitative System Pe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +26,7 @@ LEAST_WORK_S = 0.002  # below, time slices make one queue and fair sharing look 
 ONE_HOLDER = 1.5
 WAITERS = 0.5
 FEWEST_PROBES = 500
+FEWEST_TRIALS = 3
 AHEAD_SHARE = 0.25  # of the work: a probe that waits for what is ahead gains this from each
 AHEAD_EXPLAINS = 0.5
 
@@ -112,6 +114,37 @@ class Ahead:
     per_request_s: Interval
     explained: float  # share of the variance of the waits
     is_one_queue: bool
+
+
+def slope_error(ahead: Sequence[Floats], wait_s: Sequence[Floats]) -> float | None:
+    """Return the half-width of the slope of waits over those ahead, 95 %, from how trials differ.
+
+    Probes of one trial met the same lines, so they are not independent: each trial in turn is left out.
+
+    Args:
+        ahead: Requests under way when each probe was due, one array a trial.
+        wait_s: What the probe waited, seconds, in the same shapes.
+
+    Returns:
+        Seconds; none below three trials, or where without one the same number was ahead all the time.
+
+    Source: jackknife of groups, Tukey 1958.
+    """
+    trials = len(ahead)
+    if trials < FEWEST_TRIALS:
+        return None
+    slopes = []
+    for left_out in range(trials):
+        x = np.concatenate([one for i, one in enumerate(ahead) if i != left_out])
+        y = np.concatenate([one for i, one in enumerate(wait_s) if i != left_out])
+        centred = x - x.mean()
+        spread = float(centred @ centred)
+        if spread <= 0:
+            return None
+        slopes.append(float(centred @ y) / spread)
+    found = np.array(slopes)
+    error = float(np.sqrt((trials - 1) / trials * np.sum((found - found.mean()) ** 2)))
+    return float(distributions.t.ppf(0.975, trials - 1)) * error
 
 
 def waits_for_those_ahead(

@@ -113,6 +113,17 @@ def test_what_an_excess_grows_with_is_covered_and_nothing_else_is_found(
     assert found_share == replications if share else found_share <= at_most(0.015, replications)
 
 
+def test_windows_that_scatter_more_count_less() -> None:
+    """A tenth each, but for one window of which hardly anything is known."""
+    sent, excess = np.array([1.0, 2.0, 3.0, 4.0, 10.0]), np.array([0.1, 0.2, 0.3, 0.4, 3.0])
+    scatter = np.array([1.0, 1.0, 1.0, 1.0, 1e12])
+
+    found = attribute_excess(np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sent, excess, scatter=scatter)
+
+    assert isinstance(found, Excess)
+    assert found.per_request.point == pytest.approx(0.1)
+
+
 def test_a_scraper_is_known_by_its_period() -> None:
     assert period_of(Interval(0.0668, 0.065, 0.068, 60, "x")) == 15.0
     assert period_of(Interval(0.3, 0.28, 0.32, 60, "x")) is None

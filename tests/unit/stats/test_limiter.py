@@ -59,6 +59,17 @@ def test_the_refused_share_is_what_lies_beyond_the_rate(offered: float) -> None:
     assert found.refused.point == pytest.approx(expected_refused(RATE + BURST / SECONDS, offered), abs=0.03)
 
 
+def test_a_load_that_grows_slowly_spends_the_same_burst() -> None:
+    # 50/s fill nothing beyond the bucket; then 250/s spend the 50 in it within a third of a second
+    accepted = np.array([50.0] * 10 + [150.0] + [100.0] * 20)
+    refused = np.array([0.0] * 10 + [100.0] + [150.0] * 20)
+
+    found = limiter(accepted, refused, np.ones(31))
+
+    assert isinstance(found, Limiter)
+    assert found.burst == pytest.approx(50.0)
+
+
 def test_below_its_rate_a_limiter_is_not_seen() -> None:
     assert limiter(*bucket(2, 60.0)) is None
 

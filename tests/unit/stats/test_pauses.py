@@ -11,6 +11,7 @@ from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.pauses import (
     Pauses,
     beat_of,
+    beat_of_lives,
     joined,
     overlap,
     pauses,
@@ -179,3 +180,42 @@ def test_requests_that_were_under_way_in_a_pause_are_marked() -> None:
 
 def test_too_few_completions_decide_nothing() -> None:
     assert isinstance(pauses(np.zeros(1), np.ones(1), completions=3, seconds=60.0), Insufficient)
+
+
+def within_trials(moments: np.ndarray, trials: int) -> np.ndarray:
+    """What falls into trials of 5 s that begin every 6.5 s, from 3 s on."""
+    begins = 3 + 6.5 * np.arange(trials)
+    inside = (moments[:, None] > begins) & (moments[:, None] < begins + 5)
+    return moments[inside.any(axis=1)]
+
+
+@pytest.mark.parametrize("period", [1.0, 1.7, 2.3, 4.0])
+def test_a_period_is_seen_through_the_gaps_between_trials(period: float) -> None:
+    rng = np.random.default_rng(3)
+    jitter = 0.004 * np.abs(rng.standard_normal(200))
+
+    found = beat_of_lives([within_trials(0.7 + period * np.arange(200) + jitter, 10)])
+
+    assert found is not None
+    assert found.period_s == pytest.approx(period, rel=0.003)
+    assert found.concentration > 0.9
+
+
+def test_each_life_has_a_phase_of_its_own() -> None:
+    lives = [first + 1.5 * np.arange(3) for first in (0.2, 20.9, 47.3)]
+
+    found = beat_of_lives(lives)
+
+    assert found is not None
+    assert found.period_s == pytest.approx(1.5)
+    assert beat_of_lives([life[:1] for life in lives]) is None  # one event each: no distance
+
+
+def test_events_at_random_hardly_ever_seem_to_keep_a_period() -> None:
+    alarms = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        moments = np.cumsum(np.maximum(0.6, rng.exponential(2.3, 60)))
+        alarms += beat_of_lives([within_trials(moments, 5)]) is not None
+
+    assert alarms <= at_most(0.01, 400)

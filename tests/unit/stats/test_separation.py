@@ -9,7 +9,7 @@ import pytest
 
 from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.probes import Waiting, waiting
-from loadlens.stats.separation import Ahead, Signs, separate, waits_for_those_ahead
+from loadlens.stats.separation import Ahead, Signs, separate, slope_error, waits_for_those_ahead
 from loadlens.stats.within import mean
 from tests.unit.stats.queues import fair_sharing, poisson, several_servers
 
@@ -126,3 +126,17 @@ def test_what_is_ahead_explains_the_wait_in_one_queue_and_not_in_fair_sharing(
 def test_few_probes_or_an_even_load_say_nothing_about_who_is_ahead() -> None:
     assert isinstance(waits_for_those_ahead(np.arange(499.0), np.ones(499), work_s=1.0), Insufficient)
     assert isinstance(waits_for_those_ahead(np.ones(500), np.ones(500), work_s=1.0), Insufficient)
+
+
+def test_the_error_of_a_slope_is_that_of_trials_not_of_probes() -> None:
+    """Slopes of 1, 2, 3 over the same two points: without one 2.5, 2, 1.5, an error of 0.577, t 4.303."""
+    ahead = [np.array([-1.0, 1.0])] * 3
+    waits = [slope * ahead[0] for slope in (1.0, 2.0, 3.0)]
+
+    assert slope_error(ahead, waits) == pytest.approx(4.3027 * np.sqrt(1 / 3), rel=1e-4)
+    assert slope_error(ahead * 200, waits * 200) == pytest.approx(1.96 * np.sqrt(2 / 3 / 600), rel=0.01)
+
+
+def test_two_trials_or_an_even_load_leave_the_error_of_a_slope_open() -> None:
+    assert slope_error([np.arange(9.0)] * 2, [np.arange(9.0)] * 2) is None
+    assert slope_error([np.ones(9)] * 3, [np.arange(9.0)] * 3) is None
