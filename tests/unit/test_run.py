@@ -20,7 +20,7 @@ import pytest
 from loadlens import engine, store
 from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
 from loadlens.model.study import PlannedTrial, Probe
-from loadlens.model.topology import Limits, Service
+from loadlens.model.topology import Limits, Outside, Service
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Open, Scenario, Step, Target
 from loadlens.run import environment, gates, planning, progress, settling
@@ -672,3 +672,18 @@ def test_the_record_says_what_was_asked_what_held_and_what_was_refused() -> None
     assert (db["cpu"], db["period_s"], db["held"]) == (None, None, [])
     assert placed["refused"] == "services.db.limits.cpu: no group"
     assert placed["generator_threads"] is None  # the trial never got so far
+
+
+@pytest.mark.parametrize(("cpus", "shared"), [((0, 1), True), ((1,), False), (None, None)])
+def test_what_ran_already_has_the_place_that_the_kernel_says(
+    cpus: tuple[int, ...] | None, shared: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    case = records.case(outside=Outside("service", "127.0.0.1", True, pids=(41,)))
+    held = [{"service": "service", "replica": 1, "cpus": cpus, "cpu": None, "memory_bytes": None}]
+
+    placed = planning.placement_of(None, case, held=held)
+
+    assert placed["services"]["service"]["cpus"] is None  # nobody asked
+    assert placed["services"]["service"]["held"][0]["cpus"] == cpus
+    assert placed["shared"] is shared

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from loadlens.model.topology import Outside, Scrape, Service
 from loadlens.run import watching
 from tests import records
@@ -78,3 +80,24 @@ def test_a_service_that_was_started_keeps_its_process_and_gets_its_address() -> 
 
 def test_without_such_a_service_nothing_changes() -> None:
     assert watched(asked(None)) == []
+
+
+def test_replicas_behind_a_balancer_are_watched_at_their_own_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching.listening, "ports_of", {41: (4710, 9000), 42: (4711,)}.__getitem__)
+    ports = (*HTTP, ("metrics", 9000))
+
+    found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42)))
+
+    assert [(p.replica, p.name, p.port) for p in found["tcp"].ports] == [
+        (1, "http", 8080), (1, "metrics", 9000), (1, "4710", 4710), (2, "4711", 4711)
+    ]  # fmt: skip
+
+
+def test_who_listens_on_the_port_that_is_asked_stands_before_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching.listening, "ports_of", {41: (4710,), 42: (8080, 9000)}.__getitem__)
+
+    found = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
+
+    assert [(p.replica, p.port) for p in found["tcp"].ports] == [(1, 8080), (1, 4710)]

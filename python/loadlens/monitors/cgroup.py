@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from loadlens.groups import cpu_quota
 from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
@@ -19,6 +20,8 @@ METRICS: Final = (
         "of these, those in which it used its quota up and had to wait",
     ),
     Metric("cpu_throttled_s", "s", "counter", "time that its CPUs were held back, summed over CPUs"),
+    Metric("cpu_quota_cores", "", "gauge", "cores that it may use: its quota over the period"),
+    Metric("cpu_period_s", "s", "gauge", "the period of the quota"),
     Metric(
         "cpu_pressure_some_s",
         "s",
@@ -49,9 +52,9 @@ class Groups:
 
 
 def wanted(scene: Scene) -> Groups | None:
-    """The control groups of the replicas that have limits."""
-    groups = tuple(Group(p.service, p.replica, folder) for p in scene.replicas for folder in p.groups)
-    return Groups(groups) if groups else None
+    """The control groups of the replicas that have limits, each once: some stand around several."""
+    found = {folder: Group(p.service, p.replica, folder) for p in scene.replicas[::-1] for folder in p.groups}
+    return Groups(tuple(found.values())[::-1]) if found else None
 
 
 class CgroupMonitor:
@@ -89,6 +92,10 @@ def _cpu(folder: Path, text: str) -> Iterator[Row]:
     yield Row("cpu_periods", text, "", counts["nr_periods"])
     yield Row("cpu_throttled_periods", text, "", counts["nr_throttled"])
     yield Row("cpu_throttled_s", text, "s", throttled_s)
+    quota, period = cpu_quota(folder)
+    if quota:
+        yield Row("cpu_quota_cores", text, "", quota / period)
+        yield Row("cpu_period_s", text, "s", period / 1e6)
     pressure = _some_s(folder / "cpu.pressure")
     if pressure is not None:
         yield Row("cpu_pressure_some_s", text, "s", pressure)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from stat import S_ISREG
 from typing import Any, ClassVar, Final, NamedTuple
 
 from loadlens.monitors.reading import Metric, Row, labels
@@ -49,6 +50,14 @@ METRICS: Final = (
     ),
     Metric("read_bytes", "bytes", "counter", "what came from storage, not what a cache answered", "io"),
     Metric("write_bytes", "bytes", "counter", "what went to storage", "io"),
+    Metric(
+        "appended_bytes",
+        "bytes",
+        "counter",
+        "by which regular files grew that it writes at their end (`O_APPEND`) or as standard output, of its "
+        "first 64 descriptors; a file that several processes write counts at one of them",
+        "fd, fdinfo",
+    ),
     Metric("minor_faults", "", "counter", "page faults answered from memory", "stat"),
     Metric("major_faults", "", "counter", "page faults that needed storage", "stat"),
     Metric(
@@ -67,9 +76,11 @@ METRICS: Final = (
     ),
     Metric("thread_runq_wait_s", "s", "counter", "its waiting for a CPU, likewise", "task/*/schedstat"),
 )
+FIRST_DESCRIPTORS = 64  # logs are opened early; thousands of sockets behind them are not looked at
 PSS_EVERY = 5  # ticks: the kernel walks all pages of the process for it
 _LOOK_AGAIN_EVERY = 10  # ticks: pids that belonged to nobody are looked at again
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_STANDARD_OUTPUT = (1, 2)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -142,6 +153,8 @@ class _Process:
         self.threads: dict[str, _Thread] = {}
         self.ended = _Thread()
         self.ended.run_ns = 0
+        self.appended = 0
+        self.appends: dict[tuple[int, int, int], bool] = {}  # by descriptor, device and inode
 
     def name(self, comm: str) -> None:
         """A process takes another name when it executes another program."""
@@ -167,6 +180,7 @@ class ProcMonitor:
         self._tracked: dict[int, _Process] = {}
         self._seen: set[int] = set()
         self._ticks = 0
+        self._sizes: dict[tuple[int, int], int] = {}  # of files that are appended to, by device and inode
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """Watch the processes of the spec, and this monitor itself."""
@@ -186,12 +200,42 @@ class ProcMonitor:
         self._find_new()
         with_pss = last or self._ticks % PSS_EVERY == 0
         self._ticks += 1
+        grown: set[tuple[int, int]] = set()
         for process in list(self._tracked.values()):
             stat = _read_stat(process.path)
             if stat is None or stat.started != process.started:
                 del self._tracked[process.pid]
                 continue
-            yield from _read_process(process, stat, with_pss=with_pss, all_threads=last)
+            appended = self._read_appended(process, grown)
+            yield from _read_process(process, stat, appended, with_pss=with_pss, all_threads=last)
+
+    def _read_appended(self, process: _Process, grown: set[tuple[int, int]]) -> int | None:
+        """Bytes so far by which the files grew that it appends to; none where we may not look.
+
+        Args:
+            process: Whose descriptors are looked at.
+            grown: Files that were counted in this tick, by whichever process had them first.
+        """
+        try:
+            present = sorted(int(name) for name in os.listdir(f"{process.path}/fd"))
+        except OSError:
+            return None
+        for number in present[:FIRST_DESCRIPTORS]:
+            try:
+                file = os.stat(f"{process.path}/fd/{number}")
+            except OSError:
+                continue  # closed since it was listed
+            if not S_ISREG(file.st_mode):
+                continue
+            name, key = (file.st_dev, file.st_ino), (number, file.st_dev, file.st_ino)
+            if key not in process.appends:
+                process.appends[key] = _appends(process.path, number)
+            if process.appends[key] and name not in grown:
+                grown.add(name)
+                # a file that is met for the first time begins to count; one that was cut off begins anew
+                process.appended += max(0, file.st_size - self._sizes.get(name, file.st_size))
+                self._sizes[name] = file.st_size
+        return process.appended
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -228,7 +272,9 @@ class ProcMonitor:
         return next((self._marks[entry] for entry in _environment(pid) if entry in self._marks), None)
 
 
-def _read_process(process: _Process, stat: _Stat, *, with_pss: bool, all_threads: bool) -> Iterator[Row]:
+def _read_process(
+    process: _Process, stat: _Stat, appended: int | None, *, with_pss: bool, all_threads: bool
+) -> Iterator[Row]:
     process.name(stat.comm)
     text = process.labels
     thread_rows = list(_read_threads(process, every=all_threads))
@@ -245,6 +291,7 @@ def _read_process(process: _Process, stat: _Stat, *, with_pss: bool, all_threads
     yield Row("runq_wait_s", text, "s", done.wait_ns / 1e9)
     yield Row("read_bytes", text, "bytes", read_bytes)
     yield Row("write_bytes", text, "bytes", write_bytes)
+    yield Row("appended_bytes", text, "bytes", appended)
     yield Row("minor_faults", text, "", stat.minor_faults)
     yield Row("major_faults", text, "", stat.major_faults)
     if with_pss:
@@ -355,6 +402,17 @@ def _read_io(path: str) -> tuple[int | None, int | None]:
         return int(fields[b"read_bytes"]), int(fields[b"write_bytes"])
     except (OSError, KeyError):
         return None, None
+
+
+def _appends(path: str, number: int) -> bool:
+    """Whether what is written to a descriptor goes to the file's end."""
+    try:
+        fields = dict(line.split(b":", 1) for line in _read(f"{path}/fdinfo/{number}").splitlines())
+        flags = int(fields[b"flags"], 8)
+    except (OSError, KeyError, ValueError):
+        return False
+    is_written = flags & os.O_ACCMODE != os.O_RDONLY
+    return is_written and (bool(flags & os.O_APPEND) or number in _STANDARD_OUTPUT)
 
 
 def _count_descriptors(path: str) -> int | None:

@@ -1,4 +1,4 @@
-"""TCP at the services' ports: full accept queues, connections by state; resets of the machine.
+"""TCP at the services' ports: full accept queues, connections by state and what is said on them; resets.
 
 Sockets are asked for by netlink (sock_diag(7)): listeners at each tick, which is cheap, and connections as
 often as a count may cost a fiftieth of a core: the kernel walks all connections of the machine for it.
@@ -12,7 +12,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -29,6 +29,21 @@ METRICS: Final = (
         "segments of new connections that the listener threw away, most often because its queue was full",
     ),
     Metric("connections", "", "gauge", "connections on the service's side by `state`, TIME_WAIT included"),
+    Metric(
+        "requests_in",
+        "",
+        "counter",
+        "segments with data that came in on them: one for a request that fits into one; on connections that "
+        "ended, what was seen at the last count",
+    ),
+    Metric("busy", "", "gauge", "connections on which data came in and none has gone out since"),
+    Metric("answers_seen", "", "counter", "answers that were the last on their connection at a count"),
+    Metric(
+        "answer_s",
+        "s",
+        "counter",
+        "their time, from the last data in to the last data out, in steps of the kernel's timer",
+    ),
     Metric("count_s", "s", "gauge", "how long the count of connections took"),
     Metric("segments_sent", "", "counter", "of the machine"),
     Metric("segments_retransmitted", "", "counter", "of the machine"),
@@ -77,13 +92,16 @@ _ERROR, _DONE = 2, 3
 _BYTECODE: Final = 1
 _MEMORY: Final = 7  # attribute with the socket's memory figures
 _DROPS: Final = 8  # place among them
+_INFO: Final = 2  # attribute with tcp_info
 _JUMP, _PORT_IS = 1, 11
 _HEADER: Final = struct.Struct("=IHHII")
 _QUERY: Final = struct.Struct("=BBBBI48s")
 _QUEUES: Final = struct.Struct("=II")
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _OPERATION: Final = struct.Struct("=BBH")
-_PORT_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 56, 72
+_PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
+_MS: Final = struct.Struct("=I")
+_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156  # in tcp_info of linux/tcp.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,49 @@ class _Listener(NamedTuple):
     drops: int
 
 
+class _Talk(NamedTuple):
+    """What has been said on one connection, from the service's side."""
+
+    port: int
+    cookie: bytes  # of its own for as long as it lives
+    came_ago_s: float  # since the last data in
+    sent_ago_s: float
+    data_in: int  # segments
+    data_out: int
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being worked on.
+
+        An answer and the next request may fall into one step of the kernel's timer; where each request and
+        each answer is a segment, their counts tell them apart.
+        """
+        if 0 <= self.data_in - self.data_out <= 1:
+            return self.data_in > self.data_out
+        return self.came_ago_s < self.sent_ago_s
+
+
+@dataclass(slots=True)
+class _Said:
+    """All that was said at one port so far, as far as it was seen."""
+
+    requests: int = 0
+    answers: int = 0
+    answer_s: float = 0.0
+    seen: dict[bytes, _Talk] = field(default_factory=dict)  # connections that stand, by cookie
+
+    def take(self, talks: Sequence[_Talk]) -> None:
+        """Count what is new since the last look."""
+        for talk in talks:
+            before = self.seen.get(talk.cookie)
+            self.requests += talk.data_in - (0 if before is None else before.data_in)
+            has_answered = talk.data_out > (0 if before is None else before.data_out)
+            if has_answered and not talk.is_busy:
+                self.answers += 1
+                self.answer_s += max(0.0, talk.came_ago_s - talk.sent_ago_s)
+        self.seen = {talk.cookie: talk for talk in talks}
+
+
 class TcpMonitor:
     """The monitor."""
 
@@ -131,6 +192,7 @@ class TcpMonitor:
         self._net = Path(proc, "net")
         self._labels: dict[int, Mapping[str, str | int]] = {}
         self._next_count_ns = 0
+        self._said: dict[int, _Said] = {}
         self._why: str | None = None
 
     def open(self, spec: Mapping[str, Any]) -> None:
@@ -174,10 +236,14 @@ class TcpMonitor:
         began = time.monotonic()
         counts: Counter[tuple[int, str]] = Counter()
         every = sum(1 << state for state in _STATES)
-        for message in _dump(tuple(self._labels), states=every):
+        talks: dict[int, list[_Talk]] = {port: [] for port in self._labels}
+        for message in _dump(tuple(self._labels), states=every, attributes=1 << (_INFO - 1)):
             state = _STATES.get(message[1])
             if state is not None:
                 counts[_port(message), state] += 1
+            talk = _talk(message) if state == "established" else None
+            if talk is not None:
+                talks[talk.port].append(talk)
         took = time.monotonic() - began
         self._next_count_ns = now_ns + int(took / _SHARE * 1e9)
         for port, own in self._labels.items():
@@ -185,7 +251,16 @@ class TcpMonitor:
             for state, count in present.items():
                 if count or state in ("established", "time_wait"):
                     yield Row("connections", labels(**own, state=state), "", count)
+            yield from self._spoken(port, labels(**own), talks[port])
         yield Row("count_s", NO_LABELS, "s", took)
+
+    def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:
+        said = self._said.setdefault(port, _Said())
+        said.take(talks)
+        yield Row("requests_in", text, "", said.requests)
+        yield Row("busy", text, "", sum(talk.is_busy for talk in talks))
+        yield Row("answers_seen", text, "", said.answers)
+        yield Row("answer_s", text, "s", round(said.answer_s, 6))
 
 
 def _dump(ports: Sequence[int], *, states: int, attributes: int = 0) -> Iterator[bytes]:
@@ -242,13 +317,34 @@ def _port(message: bytes) -> int:
 
 def _listener(message: bytes) -> _Listener:
     waiting, bound = _QUEUES.unpack_from(message, _QUEUES_AT)
-    drops, at = 0, _ATTRIBUTES_AT
+    memory = _attribute(message, _MEMORY)
+    drops = 0
+    if len(memory) >= 4 * (_DROPS + 1):
+        drops = struct.unpack_from("=I", memory, 4 * _DROPS)[0]
+    return _Listener(_port(message), waiting, bound, drops)
+
+
+def _talk(message: bytes) -> _Talk | None:
+    """None where an older kernel does not count segments with data."""
+    info = _attribute(message, _INFO)
+    if len(info) < _DATA_OUT_AT + _MS.size:
+        return None
+    sent, came, data_in, data_out = (
+        _MS.unpack_from(info, at)[0] for at in (_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT)
+    )
+    cookie = message[_COOKIE_AT : _COOKIE_AT + 8]
+    return _Talk(_port(message), cookie, came / 1e3, sent / 1e3, data_in, data_out)
+
+
+def _attribute(message: bytes, wanted: int) -> bytes:
+    """An attribute's content; empty where the kernel did not send it."""
+    at = _ATTRIBUTES_AT
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
-        if kind == _MEMORY and length >= _ATTRIBUTE.size + 4 * (_DROPS + 1):
-            drops = struct.unpack_from("=I", message, at + _ATTRIBUTE.size + 4 * _DROPS)[0]
+        if kind == wanted:
+            return message[at + _ATTRIBUTE.size : at + length]
         at += max(4, (length + 3) & ~3)
-    return _Listener(_port(message), waiting, bound, drops)
+    return b""
 
 
 def _paired(path: Path) -> dict[tuple[str, str], int]:

@@ -8,7 +8,7 @@ wrong on the way, the trial is sealed with the reason and nothing stays up that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from loadlens.engine import Result
 from loadlens.errors import EngineError, TestbedError
 from loadlens.interop.drivers import DRIVERS
 from loadlens.model.study import Case, PlannedTrial
+from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.run import environment, gates, planning, queries, watching
@@ -126,9 +127,12 @@ def _bring_up(planned: PlannedTrial, around: Around, done: Conducted, *, reset_d
         testbed = around.bench.ready_for(planned, done.trial.logs)
         done.came_up = True
         variants = {service.name: service.variant for service in planned.case.services}
-        done.held = tuple(
-            {"service": p.service, "replica": p.replica, **asdict(placement.held(p.pid, p.groups))}
-            for p in testbed.processes()
+        done.held = (
+            *(
+                {"service": p.service, "replica": p.replica, **asdict(placement.held(p.pid, p.groups))}
+                for p in testbed.processes()
+            ),
+            *_held_outside(planned.case.outside),
         )
         done.services = tuple(
             {
@@ -308,6 +312,14 @@ class _ServiceWatch:
             except TestbedError as fault:
                 self.fault = fault
         return self.fault is not None
+
+
+def _held_outside(outside: Outside | None) -> Iterator[dict[str, Any]]:
+    """What processes that ran already are confined to."""
+    if outside is None:
+        return
+    for number, pid in enumerate(outside.pids, 1):
+        yield {"service": outside.name, "replica": number, **asdict(placement.held(pid, ()))}
 
 
 def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from loadlens import design
 from loadlens.design.streams import streams_of
 from loadlens.model.study import Case, PlannedTrial
+from loadlens.model.topology import Limits
 from loadlens.model.workload import Closed, Plan, Target
 
 SHORTEST_AUTO_WARMUP_NS = 5_000_000_000
@@ -84,27 +85,43 @@ def placement_of(
         refused: Why the machine does not hold a limit.
     """
     services = case.services if case is not None else ()
+    placed = {service.name: _asked(service.limits, service.name, held) for service in services}
+    if case is not None and case.outside is not None and case.outside.pids:
+        placed.setdefault(case.outside.name, _asked(Limits(), case.outside.name, held))
     return {
         "cores_allowed": sorted(os.sched_getaffinity(0)),
         "generator_threads": None if plan is None else plan.threads,
         "generator_cpus": None if plan is None or plan.cpus is None else list(plan.cpus),
-        "services": {
-            service.name: {
-                "cpus": None if service.limits.cpus is None else list(service.limits.cpus),
-                "cpu": service.limits.cpu,
-                "period_s": None if service.limits.cpu is None else service.limits.period_s,
-                "memory_bytes": service.limits.memory_bytes,
-                "held": [
-                    {name: value for name, value in one.items() if name != "service"}
-                    for one in held
-                    if one["service"] == service.name
-                ],
-            }
-            for service in services
-        },
+        "services": placed,
         "refused": refused,
-        "shared": not any(service.limits.cpus for service in services) if services else None,
+        "shared": not any(service.limits.cpus for service in services)
+        if services
+        else _meet(None if plan is None else plan.cpus, held),
     }
+
+
+def _asked(limits: Limits, name: str, held: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The limits of one service, and what its replicas were held to."""
+    return {
+        "cpus": None if limits.cpus is None else list(limits.cpus),
+        "cpu": limits.cpu,
+        "period_s": None if limits.cpu is None else limits.period_s,
+        "memory_bytes": limits.memory_bytes,
+        "held": [
+            {key: value for key, value in one.items() if key != "service"}
+            for one in held
+            if one["service"] == name
+        ],
+    }
+
+
+def _meet(own: Sequence[int] | None, held: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether the generator may run where processes run that were there before; none: not known."""
+    known = [one["cpus"] for one in held]
+    if not known or None in known:
+        return None
+    taken = {cpu for cpus in known for cpu in cpus}
+    return not taken.isdisjoint(os.sched_getaffinity(0) if own is None else own)
 
 
 def planned_s(case: Case, previous_cut_ns: int = 0) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from loadlens import monitors
+from loadlens import groups, monitors
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
 from loadlens.monitors.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
+from loadlens.run import listening
 from loadlens.run.driven import Hired
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
@@ -70,14 +71,48 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
             yield replace(process, host=outside.host, ports=ports if number == 0 else {}, defined=own)
         return
     # Ports and metrics are those of the whole service: only its first process stands for them.
+    behind = _ports_behind(outside.pids, ports) if outside.is_here else {}
+    first = outside.pids[0] if outside.pids else None
     yield Running(
         outside.name,
         1,
-        outside.pids[0] if outside.pids else None,
+        first,
         host=outside.host,
-        ports=ports,
+        ports={**ports, **behind.get(first, {})},
+        groups=_groups_around(outside.pids[:1]),
         defined=known,
         is_here=outside.is_here,
     )
     for number, pid in enumerate(outside.pids[1:], 2):
-        yield Running(outside.name, number, pid, defined=replace(known, scrape=None))
+        yield Running(
+            outside.name,
+            number,
+            pid,
+            host=outside.host,
+            ports=behind.get(pid, {}),
+            groups=_groups_around((pid,)),
+            defined=replace(known, scrape=None),
+            is_here=outside.is_here,
+        )
+
+
+def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | None, dict[str, int]]:
+    """Ports of several processes beside those that are asked, by pid: replicas behind a balancer have some.
+
+    A port is named by its number, which tells it from the service's own. Whoever listens on the port that is
+    asked stands before the others, whatever else it listens on.
+    """
+    if len(pids) < 2:
+        return {}
+    found = {pid: set(listening.ports_of(pid)) for pid in pids}
+    return {
+        pid: {str(port): port for port in sorted(own - set(asked.values()))}
+        for pid, own in found.items()
+        if asked.get("http") not in own
+    }
+
+
+def _groups_around(pids: Sequence[int]) -> tuple[str, ...]:
+    """Control groups that bound the CPU time of processes which others have started."""
+    found = [groups.binding(pid) for pid in pids]
+    return tuple(str(folder) for folder in found if folder is not None)

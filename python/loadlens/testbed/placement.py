@@ -12,11 +12,12 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadlens.errors import TestbedError
+from loadlens.groups import around, cpu_quota, words
 from loadlens.model.topology import Limits
 
 _LEAST_QUOTA_US = 1_000  # the kernel refuses less
@@ -82,7 +83,7 @@ class Placement:
 
     def _group(self, name: str, control: _Control, where: str) -> Path:
         why = "no control group hierarchy has this controller"
-        for version, parent in self._parents(control.name):
+        for version, parent in around(control.name, proc=self._proc):
             folder = parent / f"loadlens-{self._token}-{name}"
             # Version 2 has one group for all controllers: a process can be in no other beside it.
             is_new = folder not in self._made
@@ -109,21 +110,6 @@ class Placement:
             hint="run as root, or in a container with control groups of its own; a CPU set needs neither",
         )
 
-    def _parents(self, controller: str) -> Iterator[tuple[int, Path]]:
-        """Groups below which one may be made, our own first, then outwards; with the version."""
-        own: dict[str, str] = {}
-        for line in (self._proc / "self" / "cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            own |= dict.fromkeys(controllers.split(","), path)
-        for line in (self._proc / "mounts").read_text().splitlines():
-            _, mount, kind, options, *_ = line.split()
-            if kind == "cgroup" and controller in options.split(","):
-                yield from ((1, folder) for folder in _outwards(Path(mount), own.get(controller, "/")))
-            if kind == "cgroup2":
-                for folder in _outwards(Path(mount), own.get("", "/")):
-                    if controller in _words(folder / "cgroup.controllers"):
-                        yield 2, folder
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -142,28 +128,18 @@ def held(pid: int, groups: Iterable[str]) -> Held:
         pid: The process.
         groups: Folders of the control groups that were made for it; those that it is not in do not count.
     """
-    own = [folder for folder in map(Path, groups) if str(pid) in _words(folder / "cgroup.procs")]
+    own = [folder for folder in map(Path, groups) if str(pid) in words(folder / "cgroup.procs")]
     cpu = memory = None
     for folder in own:
-        quota, period = _quota(folder)
+        quota, period = cpu_quota(folder)
         cpu = quota / period if quota and period else cpu
-        bounds = [word for name in _MEMORY_BOUNDS for word in _words(folder / name) if word.isdecimal()]
+        bounds = [word for name in _MEMORY_BOUNDS for word in words(folder / name) if word.isdecimal()]
         memory = int(bounds[0]) if bounds else memory
     try:
         cpus = tuple(sorted(os.sched_getaffinity(pid)))
     except OSError:
         cpus = None
     return Held(cpus, cpu, memory, tuple(map(str, own)))
-
-
-def _quota(folder: Path) -> tuple[int, int]:
-    """Microseconds of CPU time and of the period in which they may be used; zeros: no quota."""
-    words = _words(folder / "cpu.max") or [
-        *_words(folder / "cpu.cfs_quota_us"),
-        *_words(folder / "cpu.cfs_period_us"),
-    ]
-    numbers = [int(word) for word in words if word.isdecimal()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
 
 
 def _check_cpus(name: str, cpus: tuple[int, ...], where: str) -> None:
@@ -209,17 +185,6 @@ def _fill(folder: Path, control: _Control, version: int) -> None:
         _write(folder / file, text)
 
 
-def _outwards(mount: Path, own: str) -> Iterator[Path]:
-    """Our group and those around it that can be seen; in a container the path may begin outside."""
-    folder = mount / own.lstrip("/")
-    while True:
-        if folder.is_dir():
-            yield folder
-        if folder == mount or mount not in folder.parents:
-            return
-        folder = folder.parent
-
-
 def _make_folder(folder: Path) -> None:
     folder.mkdir()
 
@@ -234,10 +199,3 @@ def _write(path: Path, text: str) -> None:
         raise
     finally:
         os.close(descriptor)
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except OSError:
-        return []

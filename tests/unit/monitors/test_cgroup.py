@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.monitors.cgroup import CgroupMonitor
+from loadlens.model.topology import Service
+from loadlens.monitors.cgroup import CgroupMonitor, Group, Groups, wanted
+from loadlens.monitors.scene import Running, Scene
 from tests.unit.monitors.reading import read, value
 
 VERSION_1 = {
@@ -51,3 +53,39 @@ def test_a_group_without_a_quota_yields_no_rows_about_it(tmp_path: Path) -> None
     rows = read(group(tmp_path, {"cpu.stat": "usage_usec 9\nuser_usec 5\nsystem_usec 4\n"}))
 
     assert rows == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"cpu.cfs_quota_us": "40000\n", "cpu.cfs_period_us": "100000\n"},
+        {"cpu.max": "40000 100000\n"},
+    ],
+    ids=["version 1", "version 2"],
+)
+def test_a_quota_is_told_in_cores_with_its_period(tmp_path: Path, files: dict[str, str]) -> None:
+    rows = read(group(tmp_path, files | {"cpu.stat": VERSION_1["cpu.stat"]}))
+
+    assert value(rows, "cpu_quota_cores") == 0.4  # 40 ms in each 100 ms
+    assert value(rows, "cpu_period_s") == 0.1
+
+
+@pytest.mark.parametrize(
+    "files", [{"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, {"cpu.max": "max 100000\n"}]
+)
+def test_no_quota_is_no_figure(tmp_path: Path, files: dict[str, str]) -> None:
+    rows = read(group(tmp_path, files | {"cpu.stat": VERSION_1["cpu.stat"]}))
+
+    assert "cpu_quota_cores" not in {row.metric for row in rows}
+
+
+def test_a_group_around_several_replicas_is_read_once() -> None:
+    scene = Scene(
+        tuple(
+            Running("api", number, 40 + number, groups=("/g",), defined=Service("api", "serve"))
+            for number in (1, 2)
+        ),
+        {},
+    )
+
+    assert wanted(scene) == Groups((Group("api", 1, "/g"),))

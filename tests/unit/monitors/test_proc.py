@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -229,3 +230,40 @@ def test_threads_that_did_not_run_yield_no_rows_until_the_end() -> None:
 
     assert quiet == []
     assert len(at_the_end) == 1
+
+
+def test_files_that_are_written_at_their_end_are_counted_as_they_grow(tmp_path: Path) -> None:
+    monitor = this_process()
+    with (
+        (tmp_path / "log").open("ab", buffering=0) as log,
+        (tmp_path / "data").open("wb", buffering=0) as data,
+    ):
+        log.write(b"x" * 50)  # before anybody looked
+        first = value(read(monitor), "appended_bytes", service="self")
+        log.write(b"x" * 300)
+        data.write(b"x" * 9_000)
+        second = value(read(monitor), "appended_bytes", service="self")
+        log.truncate(0)
+        cut = value(read(monitor), "appended_bytes", service="self")
+        log.write(b"x" * 20)
+        third = value(read(monitor), "appended_bytes", service="self")
+
+    assert [second - first, cut - second, third - cut] == [300, 0, 20]
+
+
+def test_a_file_that_several_processes_have_open_counts_once(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "log").open("ab", buffering=0) as log,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1, pass_fds=(log.fileno(),)) as other,
+    ):
+        monitor = watching(
+            {"service": "self", "replica": 1, "pid": os.getpid(), "tree": False},
+            {"service": "other", "replica": 1, "pid": other.pid, "tree": False},
+        )
+        read(monitor)
+        log.write(b"x" * 100)
+        rows = read(monitor)
+        other.kill()
+
+    grown = [value(rows, "appended_bytes", service=name) for name in ("self", "other")]
+    assert sum(grown) == 100

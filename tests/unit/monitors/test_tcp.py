@@ -173,3 +173,63 @@ def test_every_row_is_one_of_the_metrics_with_its_unit(opened: ExitStack) -> Non
     rows = read(monitor_of(listening(opened, 1)))
 
     assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
+
+
+def answered(client: socket.socket, served: socket.socket, seconds: float) -> None:
+    """One request and its answer, of a segment each."""
+    client.sendall(b"GET")
+    served.recv(16)
+    time.sleep(seconds)
+    served.sendall(b"OK")
+    client.recv(16)
+
+
+def test_requests_are_counted_and_the_last_answers_timed(opened: ExitStack) -> None:
+    listener = listening(opened, 10)
+    client = opened.enter_context(socket.create_connection(listener.getsockname()))
+    served = opened.enter_context(listener.accept()[0])
+    monitor = monitor_of(listener)
+    read(monitor, last=True)
+
+    for _ in range(4):
+        answered(client, served, 0.05)
+    rows = read(monitor, last=True)
+
+    assert value(rows, "requests_in") == 4
+    assert value(rows, "answers_seen") == 1  # the last of them
+    assert 0.03 <= value(rows, "answer_s") <= 0.15  # 0.05 s, in steps of the timer
+    assert value(rows, "busy") == 0
+
+
+def test_a_request_without_an_answer_is_busy_and_its_answer_counts_later(opened: ExitStack) -> None:
+    listener = listening(opened, 10)
+    client = opened.enter_context(socket.create_connection(listener.getsockname()))
+    served = opened.enter_context(listener.accept()[0])
+    monitor = monitor_of(listener)
+    read(monitor, last=True)
+    client.sendall(b"GET")
+    time.sleep(0.05)
+
+    during = read(monitor, last=True)
+    served.recv(16)
+    served.sendall(b"OK")
+    client.recv(16)
+    after = read(monitor, last=True)
+
+    assert (value(during, "busy"), value(during, "requests_in"), value(during, "answers_seen")) == (1, 1, 0)
+    assert (value(after, "busy"), value(after, "requests_in"), value(after, "answers_seen")) == (0, 1, 1)
+    assert value(after, "answer_s") >= 0.03
+
+
+def test_what_was_said_on_connections_that_ended_stays_counted(opened: ExitStack) -> None:
+    listener = listening(opened, 10)
+    monitor = monitor_of(listener)
+    for _ in range(2):
+        client = socket.create_connection(listener.getsockname())
+        served, _ = listener.accept()
+        answered(client, served, 0.0)
+        read(monitor, last=True)
+        client.close()
+        served.close()
+
+    assert value(read(monitor, last=True), "requests_in") == 2

@@ -1,0 +1,73 @@
+"""Control groups as they stand, of version 1 and 2: where a process is, and what its CPU time is bound to.
+
+Reads only; `testbed.placement` makes groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def around(controller: str, *, who: str = "self", proc: Path = PROC) -> Iterator[tuple[int, Path]]:
+    """The groups of a process with this controller, its own first, then outwards; with the version.
+
+    Args:
+        controller: `cpu`, `memory` ...
+        who: Its pid, or `self`.
+        proc: Where the kernel tells about processes.
+    """
+    own: dict[str, str] = {}
+    for line in (proc / who / "cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        own |= dict.fromkeys(controllers.split(","), path)
+    for line in (proc / "mounts").read_text().splitlines():
+        _, mount, kind, options, *_ = line.split()
+        if kind == "cgroup" and controller in options.split(","):
+            yield from ((1, folder) for folder in _outwards(Path(mount), own.get(controller, "/")))
+        if kind == "cgroup2":
+            for folder in _outwards(Path(mount), own.get("", "/")):
+                if controller in words(folder / "cgroup.controllers"):
+                    yield 2, folder
+
+
+def binding(pid: int, *, proc: Path = PROC) -> Path | None:
+    """The group around a process that bounds its CPU time most; none: no bound that we can see."""
+    try:
+        found = [folder for _, folder in around("cpu", who=str(pid), proc=proc)]
+    except (OSError, ValueError):
+        return None
+    quotas = {folder: cpu_quota(folder) for folder in found}
+    bound = {folder: quota / period for folder, (quota, period) in quotas.items() if quota}
+    return min(bound, key=lambda folder: bound[folder], default=None)
+
+
+def cpu_quota(folder: Path) -> tuple[int, int]:
+    """Microseconds of CPU time and of the period in which they may be used; zeros: no quota."""
+    said = words(folder / "cpu.max") or [
+        *words(folder / "cpu.cfs_quota_us"),
+        *words(folder / "cpu.cfs_period_us"),
+    ]
+    numbers = [int(word) for word in said if word.isdecimal()]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 and all(numbers) else (0, 0)
+
+
+def words(path: Path) -> list[str]:
+    """The words of a file; none where it cannot be read."""
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def _outwards(mount: Path, own: str) -> Iterator[Path]:
+    """A group and those around it that can be seen; in a container the path may begin outside."""
+    folder = mount / own.lstrip("/")
+    while True:
+        if folder.is_dir():
+            yield folder
+        if folder == mount or mount not in folder.parents:
+            return
+        folder = folder.parent
