@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from catalogue.family import Around, Tier
@@ -27,10 +28,10 @@ class Answer:
     seconds: float
 
 
-def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: int) -> Answer:
-    """Run `loadlens explain` over a service with what the tier allows it to see."""
+def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: int, record: Path) -> Answer:
+    """Run `loadlens explain` over a service with what the tier allows it to see; its record stays."""
     command = ["explain", service.work_url, "--probe", service.ping_url, "--json"]
-    command += ["--budget", f"{budget_s:g}s", "--seed", str(seed)]
+    command += ["--budget", f"{budget_s:g}s", "--seed", str(seed), "--out", str(record)]
     if tier != "A":
         command += [word for hello in service.hellos for word in ("--pid", str(hello["pid"]))]
     if tier == "C" and service.metrics_url is not None:

@@ -71,10 +71,14 @@ class Label:
     allowed: frozenset[str] = frozenset()  # true as well, and secondary
 
     @property
+    def needed(self) -> frozenset[str]:
+        """Every rule that any need names, in any tier."""
+        return frozenset(rule for one in self.needs for rule in one.all_rules)
+
+    @property
     def true(self) -> frozenset[str]:
         """Every rule that would be no false finding."""
-        needed = frozenset(rule for one in self.needs for rule in one.all_rules)
-        return needed | self.allowed | ABOUT_THE_MEASUREMENT
+        return self.needed | self.allowed | ABOUT_THE_MEASUREMENT
 
 
 HEALTHY: Final = Label(allowed=LIMITS_OF_THE_MACHINE)
@@ -140,6 +144,20 @@ class Drawn:
 
     flawed: Known
     twin: Known | None = None  # none: there is no flaw to take away
+    mended: Known | None = None  # with one remedy, which leaves the flaw and lets it matter less
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What somebody does who follows the advice, where a service is known of which that was done.
+
+    That is the mended one, or where there is none the twin: its measured capacity is what the fix brought,
+    and a prediction can be held against it. Most twins have no limit within reach, and say nothing of one.
+    """
+
+    what: str  # what is changed
+    rules: tuple[str, ...]  # whose advice it is
+    words: tuple[str, ...] = ()  # a prediction is of this change if it has any of them; none: any is
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +170,7 @@ class Family:
     kind: Literal["flaw", "healthy", "decoy", "composite"] = "flaw"
     looks_like: tuple[str, ...] = ()  # families with the same curve and another cause
     wants: tuple[Literal["control groups", "two processors"], ...] = ()
+    mend: Mend | None = None  # none: no service is known of which the advice was followed
 
     def drawn(self, seed: int, severity: float | None = None) -> Drawn:
         """The specimen of a seed, with its twin."""

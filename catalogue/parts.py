@@ -93,11 +93,11 @@ def many(value: float) -> Number:
 
 def plateau(capacity: float, alone_ms: float, **more: Number) -> dict[str, Number]:
     """The numbers of a service that saturates: capacity, time of one request alone, and the users who fill
-    it (the knee, X R1)."""
+    it: the knee, X R1, and never fewer than one, who is always answered."""
     return {
         "capacity": per_s(capacity),
         "alone": ms(alone_ms),
-        "knee": Number(capacity * alone_ms / 1e3, "users"),
+        "knee": Number(max(1.0, capacity * alone_ms / 1e3), "users"),
         **more,
     }
 
@@ -109,10 +109,17 @@ def pair(
     twin: Mapping[str, Any],
     twin_label: Label | None = None,
     twin_numbers: Mapping[str, Number] | None = None,
+    mended: Known | None = None,
 ) -> Drawn:
-    """Two services of one server each."""
+    """Two services of one server each, and perhaps one with a remedy."""
     healthy = Label(allowed=LIMITS_OF_THE_MACHINE) if twin_label is None else twin_label
     return Drawn(
         Known(Setup((flawed,)), label, numbers),
         Known(Setup((twin,)), healthy, twin_numbers or {}),
+        mended,
     )
+
+
+def remedied(settings: Mapping[str, Any], label: Label, capacity: float, **setup: Any) -> Known:
+    """The specimen with one remedy: the flaw is still there, and so much more gets through."""
+    return Known(Setup((settings,), **setup), label, {"capacity": per_s(capacity)})

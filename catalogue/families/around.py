@@ -13,11 +13,12 @@ from catalogue.family import (
     Family,
     Known,
     Label,
+    Mend,
     Number,
     Setup,
     need,
 )
-from catalogue.parts import PING, burn, loops, ms, pair, per_s, plateau, server, threads, wait
+from catalogue.parts import PING, burn, loops, ms, pair, per_s, plateau, remedied, server, threads, wait
 
 
 def _quota(draws: Draws) -> Drawn:
@@ -26,16 +27,17 @@ def _quota(draws: Draws) -> Drawn:
     free = Setup((settings,))
     tied = replace(free, around=Around(quota_cores=cores))
     full = need("cpu.saturated", tier="B")
+    label = Label(
+        (need("cgroup.throttled", tier="B"), need("saturation.plateau")),
+        frozenset({"cpu.saturated", "pause.periodic"}),
+    )
+    twice, most = Around(quota_cores=2 * cores), min(2 * cores, 1.0)  # it has one processor
+    # A user who is alone uses the quota up as well: he takes work / cores on average, and the knee is at one.
+    tied_numbers = plateau(cores * 1e3 / work, work / cores, quota=Number(cores, "cores"), work=ms(work))
     return Drawn(
-        Known(
-            tied,
-            Label(
-                (need("cgroup.throttled", tier="B"), need("saturation.plateau")),
-                frozenset({"cpu.saturated", "pause.periodic"}),
-            ),
-            plateau(cores * 1e3 / work, work, quota=Number(cores, "cores"), work=ms(work)),
-        ),
+        Known(tied, label, tied_numbers),
         Known(free, Label((full, need("saturation.plateau"))), plateau(1e3 / work, work, work=ms(work))),
+        remedied(settings, label, most * 1e3 / work, around=twice),
     )
 
 
@@ -127,6 +129,7 @@ FAMILIES: Final = (
         _quota,
         looks_like=("pauses", "cpu-threads"),
         wants=("control groups", "two processors"),
+        mend=Mend("twice the quota, on one processor", ("cgroup.throttled",), ("a share of", "twice")),
     ),
     Family(
         "neighbour",
@@ -134,6 +137,7 @@ FAMILIES: Final = (
         _neighbour,
         looks_like=("cpu-threads",),
         wants=("two processors",),
+        mend=Mend("the neighbour is gone", ("host.interference",)),
     ),
     Family(
         "slow-generator",
@@ -148,6 +152,7 @@ FAMILIES: Final = (
         _co_located,
         looks_like=("cpu-threads",),
         wants=("two processors",),
+        mend=Mend("the generator is elsewhere", ("colocation.contention",)),
     ),
     Family("visited", "somebody else asks for the cheap path at fixed times", _visited),
     Family("visited-loop", "the same beside a blocked event loop", _checked_loop, kind="composite"),

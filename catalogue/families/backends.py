@@ -13,6 +13,7 @@ from catalogue.family import (
     Front,
     Known,
     Label,
+    Mend,
     Number,
     Setup,
     need,
@@ -108,7 +109,9 @@ def _retries(draws: Draws) -> Drawn:
 
 def _thin_pipe(draws: Draws) -> Drawn:
     base, size = draws.scaled(2, 8), draws.whole(50_000, 300_000)
-    rate = round(draws.graver(40e6, 8e6))
+    # The pipe serves in turns of 5 ms: shorter answers would go one after the other, as through a lock, where
+    # packets of several answers mix on a real one.
+    rate = round(size / draws.graver(0.012, 0.04))
     servers = (server(draws, wait(base), {"do": "answer", "bytes": size}),)
     pipe = {"bandwidth": {"rate": rate, "shared": True, "of": "response"}}
     capacity = rate / size
@@ -128,12 +131,14 @@ FAMILIES: Final = (
         "one of three replicas gets most of the turns",
         _skewed,
         looks_like=("slow-replica", "worker-pool"),
+        mend=Mend("even turns", ("lb.imbalance",)),
     ),
     Family(
         "slow-replica",
         "one of three replicas takes longer",
         _slow_one,
         looks_like=("skewed-turns", "slow-path"),
+        mend=Mend("the slow one as fast as the others", ("backend.slow-one",)),
     ),
     Family("hashed-connections", "few connections are hashed over computing event loops", _hashed, "decoy"),
     Family("retries", "a gateway asks again when the service behind it fails", _retries),

@@ -7,7 +7,7 @@ from typing import Final
 from catalogue.drawing import Draws
 from catalogue.families.loops import BESIDE_A_LOOP, BLOCKED
 from catalogue.families.waiting import LOCK, OUTSIDE, PLATEAU, POOL, WORKERS
-from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Label, need
+from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Label, Mend, need
 from catalogue.parts import (
     burn,
     holding,
@@ -49,10 +49,12 @@ def _loop_and_few(draws: Draws) -> Drawn:
     work, first, limit = draws.graver(6, 20), draws.scaled(5, 15), draws.whole(2, 8)
     ops = [wait(first, only={"first": True}), burn(work)]
     numbers = plateau(1e3 / work, work, work=ms(work))
+    # Whoever is alone waits for a connection of his own once in so many requests.
+    alone = work + first / limit
     return pair(
         server(draws, *ops, serve=loops(), connection={"requests": limit}),
         Label((BLOCKED, FEW, PLATEAU), BESIDE_A_LOOP),
-        numbers | {"limit": many(limit)},
+        plateau(1e3 / work, alone, work=ms(work), limit=many(limit)),
         server(draws, *ops, serve=loops()),
         Label((BLOCKED, PLATEAU), BESIDE_A_LOOP),
         numbers,
@@ -63,10 +65,11 @@ def _lock_and_pauses(draws: Draws) -> Drawn:
     hold, length, every = draws.scaled(4, 10), draws.graver(250, 500), draws.scaled(2_000, 4_000)
     held = holding("db", wait(hold))
     place = {"resources": {"db": lock()}}
+    runs = 1 - length / every  # of the time: requests meet pauses alone, too
     return pair(
         server(draws, *held, pauses={"every_ms": every, "length_ms": length}, **place),
         Label((LOCK, PAUSES, PLATEAU)),
-        plateau(1e3 / hold * (1 - length / every), hold, period=ms(every), length=ms(length)),
+        plateau(1e3 / hold * runs, hold / runs, period=ms(every), length=ms(length)),
         server(draws, *held, **place),
         Label((LOCK, PLATEAU)),
         plateau(1e3 / hold, hold),
@@ -112,7 +115,7 @@ def _pool_and_few(draws: Draws) -> Drawn:
     return pair(
         server(draws, *ops, connection={"requests": limit}, **place),
         Label((POOL, FEW, PLATEAU)),
-        numbers | {"limit": many(limit)},
+        plateau(size * 1e3 / hold, hold + first / limit, limit=many(limit)),
         server(draws, *ops, **place),
         Label((POOL, PLATEAU)),
         numbers,
@@ -138,9 +141,19 @@ def _bucket_and_slow_path(draws: Draws) -> Drawn:
 FAMILIES: Final = (
     Family("lock+slow-path", "a lock, and a slow path before it", _lock_and_slow_path, "composite"),
     Family("loop+keepalive", "a blocked loop whose connections end early", _loop_and_few, "composite"),
-    Family("lock+pauses", "a lock in a process that stops now and then", _lock_and_pauses, "composite"),
     Family(
-        "workers+slow-path", "few threads, some of which are held long", _workers_and_slow_path, "composite"
+        "lock+pauses",
+        "a lock in a process that stops now and then",
+        _lock_and_pauses,
+        "composite",
+        mend=Mend("no pauses any more", ("pause.periodic",)),
+    ),
+    Family(
+        "workers+slow-path",
+        "few threads, some of which are held long",
+        _workers_and_slow_path,
+        "composite",
+        mend=Mend("no slow path any more", ("mixture.slow-path",)),
     ),
     Family("pauses+slow-path", "pauses and a slow path", _pauses_and_slow_path, "composite"),
     Family("pool+keepalive", "a small pool, and connections that end early", _pool_and_few, "composite"),

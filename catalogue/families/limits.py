@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Label, Need, Number, need
-from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, server, wait
+from catalogue.family import Drawn, Family, Label, Mend, Need, Number, need
+from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, remedied, server, wait
 
 PLATEAU: Final = need("saturation.plateau")
 
@@ -25,12 +25,14 @@ def _bucket(draws: Draws) -> Drawn:
 
 def _pace(draws: Draws) -> Drawn:
     base, rate = draws.scaled(5, 25), draws.graver(250, 50)
+    # From outside, a pace is a lock that is held for one over the rate.
+    label = Label((Need({"A": ("ratelimit.active", "downstream.serialised")}), PLATEAU))
     return pair(
         server(draws, {"do": "pace", "rate": rate}, wait(base)),
-        # From outside, a pace is a lock that is held for one over the rate.
-        Label((Need({"A": ("ratelimit.active", "downstream.serialised")}), PLATEAU)),
+        label,
         plateau(rate, base, rate=per_s(rate)),
         server(draws, wait(base)),
+        mended=remedied(server(draws, {"do": "pace", "rate": 2 * rate}, wait(base)), label, 2 * rate),
     )
 
 
@@ -47,6 +49,12 @@ def _shed(draws: Draws) -> Drawn:
 
 FAMILIES: Final = (
     Family("token-bucket", "more than a rate is answered 429", _bucket, looks_like=("shedding",)),
-    Family("delay-limiter", "more than a rate is delayed", _pace, looks_like=("db-lock", "db-pool")),
+    Family(
+        "delay-limiter",
+        "more than a rate is delayed",
+        _pace,
+        looks_like=("db-lock", "db-pool"),
+        mend=Mend("twice the rate", ("ratelimit.active", "downstream.serialised"), ("a limit of", "twice")),
+    ),
     Family("shedding", "more than so many at once are answered 503", _shed, looks_like=("token-bucket",)),
 )

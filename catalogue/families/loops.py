@@ -6,8 +6,8 @@ import os
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Label, Number, need
-from catalogue.parts import burn, loops, ms, pair, plateau, server, threads, wait
+from catalogue.family import Drawn, Family, Label, Mend, Number, need
+from catalogue.parts import burn, loops, ms, pair, plateau, remedied, server, threads, wait
 
 BLOCKED: Final = need("eventloop.blocked", tier="B")
 PLATEAU: Final = need("saturation.plateau")
@@ -21,11 +21,14 @@ def cores() -> int:
 
 def _one(draws: Draws) -> Drawn:
     work = draws.graver(5, 30)
+    label = Label((BLOCKED, PLATEAU), BESIDE_A_LOOP)
+    twice = server(draws, burn(work), serve=loops(2))
     return pair(
         server(draws, burn(work), serve=loops()),
-        Label((BLOCKED, PLATEAU), BESIDE_A_LOOP),
+        label,
         plateau(1e3 / work, work, work=ms(work)),
         server(draws, wait(work), serve=loops()),
+        mended=remedied(twice, label, 2e3 / work),
     )
 
 
@@ -69,9 +72,10 @@ def _passes(draws: Draws) -> Drawn:
 def _threads(draws: Draws) -> Drawn:
     work = draws.graver(2, 12)
     place = {"cpus": [0]}
+    label = Label((need("cpu.saturated", tier="B"), PLATEAU))
     return pair(
         server(draws, burn(work), serve=threads(64), **place),
-        Label((need("cpu.saturated", tier="B"), PLATEAU)),
+        label,
         plateau(1e3 / work, work, work=ms(work)),
         server(draws, wait(work), serve=threads(64), **place),
         # 64 threads that wait are a limit of their own, of 64 / work.
@@ -80,6 +84,7 @@ def _threads(draws: Draws) -> Drawn:
             frozenset({"threads.pool-limit", "outside.handler-wait", "saturation.plateau"})
             | frozenset({"cpu.saturated", "load.underdriven", "no-finding.healthy", "gen.bottleneck"}),
         ),
+        mended=remedied(server(draws, burn(work / 2), serve=threads(64), **place), label, 2e3 / work),
     )
 
 
@@ -89,6 +94,7 @@ FAMILIES: Final = (
         "requests compute on the one event loop",
         _one,
         looks_like=("single-worker", "db-lock", "cpu-threads"),
+        mend=Mend("two processes, each on a core", ("eventloop.blocked",), ("processes in place of",)),
     ),
     Family(
         "loops-blocked",
@@ -104,6 +110,10 @@ FAMILIES: Final = (
         looks_like=("loop-blocked",),
     ),
     Family(
-        "cpu-threads", "threads compute until the processor is full", _threads, looks_like=("loop-blocked",)
+        "cpu-threads",
+        "threads compute until the processor is full",
+        _threads,
+        looks_like=("loop-blocked",),
+        mend=Mend("half the CPU time of a request", ("cpu.saturated",), ("half the CPU time",)),
     ),
 )

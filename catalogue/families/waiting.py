@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Label, Need, Number, need
+from catalogue.family import Drawn, Family, Label, Mend, Need, Number, need
 from catalogue.parts import (
     hidden,
     holding,
@@ -15,6 +15,7 @@ from catalogue.parts import (
     pair,
     plateau,
     pool,
+    remedied,
     seconds,
     server,
     threads,
@@ -26,21 +27,31 @@ LOCK: Final = Need({"A": ("downstream.serialised", "db.lock"), "C": ("db.lock",)
 POOL: Final = Need({"A": ("downstream.serialised", "db.pool"), "C": ("db.pool",)})
 WORKERS: Final = need("threads.pool-limit", tier="B")
 OUTSIDE: Final = need("outside.handler-wait", tier="C")
+MORE_CONNECTIONS: Final = Mend(
+    "twice the connections", ("db.pool",), ("connections in place of", "twice the connections")
+)
+MORE_THREADS: Final = Mend(
+    "twice the threads", ("threads.pool-limit",), ("threads in place of", "twice the threads")
+)
 
 
 def _lock(draws: Draws) -> Drawn:
     base, hold = draws.scaled(1, 5), draws.graver(4, 25)
     serve = draws.one_of([threads(), loops()])
+    place, label = {"db": lock()}, Label((LOCK, PLATEAU))
+    half = [*holding("db", wait(hold / 2)), wait(hold / 2)]
     return pair(
-        server(draws, wait(base), *holding("db", wait(hold)), serve=serve, resources={"db": lock()}),
-        Label((LOCK, PLATEAU)),
+        server(draws, wait(base), *holding("db", wait(hold)), serve=serve, resources=place),
+        label,
         plateau(1e3 / hold, base + hold, hold=ms(hold)),
         server(draws, wait(base), wait(hold), serve=serve),
+        mended=remedied(server(draws, wait(base), *half, serve=serve, resources=place), label, 2e3 / hold),
     )
 
 
 def _lock_timeouts(draws: Draws) -> Drawn:
-    base, hold, patience = draws.scaled(1, 4), draws.graver(8, 25), draws.one_of([200.0, 300.0, 500.0])
+    base, patience = draws.scaled(1, 4), draws.one_of([200.0, 300.0, 500.0])
+    hold = round(patience / draws.graver(6, 4.5))  # eight users pass it, as they do a deadline
     errors = {"timeout_ms": patience, "status": 500, "words": "OperationalError: database is locked"}
     return pair(
         server(draws, wait(base), *holding("db", wait(hold), **errors), resources={"db": lock()}),
@@ -56,31 +67,39 @@ def _lock_timeouts(draws: Draws) -> Drawn:
 
 def _pool(draws: Draws) -> Drawn:
     base, hold, size = draws.scaled(1, 5), draws.scaled(15, 60), draws.whole(2, 12)
+    ops, label = [wait(base), *holding("db", wait(hold))], Label((POOL, PLATEAU))
+    twice = server(draws, *ops, resources={"db": pool(2 * size)})
     return pair(
-        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": pool(size)}),
-        Label((POOL, PLATEAU)),
+        server(draws, *ops, resources={"db": pool(size)}),
+        label,
         plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
-        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": pool(2_000)}),
+        server(draws, *ops, resources={"db": pool(2_000)}),
+        mended=remedied(twice, label, 2 * size * 1e3 / hold),
     )
 
 
 def _workers(draws: Draws) -> Drawn:
     work, most = draws.scaled(15, 60), draws.whole(2, 16)
+    label = Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"}))
+    twice = server(draws, wait(work), serve=threads(2 * most))
     return pair(
         server(draws, wait(work), serve=threads(most)),
-        Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
+        label,
         plateau(most * 1e3 / work, work, size=Number(most, "threads")),
         server(draws, wait(work), serve=threads()),
+        mended=remedied(twice, label, 2 * most * 1e3 / work),
     )
 
 
 def _single(draws: Draws) -> Drawn:
     work = draws.graver(5, 30)
+    label = Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"}))
     return pair(
         server(draws, wait(work), serve=threads(1)),
-        Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
+        label,
         plateau(1e3 / work, work, size=Number(1, "threads")),
         server(draws, wait(work), serve=threads()),
+        mended=remedied(server(draws, wait(work), serve=threads(2)), label, 2e3 / work),
     )
 
 
@@ -88,13 +107,18 @@ def _nested(draws: Draws) -> Drawn:
     base, hold, size = draws.scaled(1, 5), draws.scaled(15, 50), draws.whole(2, 6)
     most = size * draws.whole(3, 5)
     ops = [wait(base), *holding("db", wait(hold))]
+    # There are three threads and more for each connection: twice as many connections are full as well.
+    twice = server(draws, *ops, serve=threads(most), resources={"db": pool(2 * size)})
+    beside = frozenset({"threads.pool-limit", "outside.handler-wait", "hol.correlation"})
+    label = Label((POOL, PLATEAU), beside)
     return pair(
         server(draws, *ops, serve=threads(most), resources={"db": pool(size)}),
-        Label((POOL, PLATEAU), frozenset({"threads.pool-limit", "outside.handler-wait", "hol.correlation"})),
+        label,
         plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
         server(draws, *ops, serve=threads(most), resources={"db": pool(2_000)}),
         Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
         plateau(most * 1e3 / (base + hold), base + hold, size=Number(most, "threads")),
+        mended=remedied(twice, label, 2 * size * 1e3 / hold),
     )
 
 
@@ -116,7 +140,9 @@ def _contended(draws: Draws) -> Drawn:
 
 
 def _deadline(draws: Draws) -> Drawn:
-    base, hold, patience = draws.scaled(1, 4), draws.graver(15, 60), draws.one_of([1_000.0, 2_000.0])
+    base, patience = draws.scaled(1, 4), draws.one_of([500.0, 1_000.0])
+    # Eight users who wait for each other pass it: what only a hundred would meet no diagnosis sees.
+    hold = round(patience / draws.graver(6, 4.5))
     errors = {"timeout_ms": patience, "status": 504, "words": "the deadline has passed"}
     return pair(
         server(draws, wait(base), *holding("work", wait(hold), **errors), resources={"work": hidden(1)}),
@@ -137,25 +163,38 @@ FAMILIES: Final = (
         "one lock lets one request through at a time",
         _lock,
         looks_like=("loop-blocked", "single-worker", "delay-limiter"),
+        mend=Mend("half the time under the lock, the rest of it after", ("db.lock",), ("half the time",)),
     ),
     Family(
         "db-lock-timeouts", "waiting for the lock ends in errors", _lock_timeouts, looks_like=("deadline",)
     ),
-    Family("db-pool", "a pool with too few connections", _pool, looks_like=("worker-pool", "delay-limiter")),
     Family(
-        "worker-pool", "too few threads for the waiting that requests do", _workers, looks_like=("db-pool",)
+        "db-pool",
+        "a pool with too few connections",
+        _pool,
+        looks_like=("worker-pool", "delay-limiter"),
+        mend=MORE_CONNECTIONS,
+    ),
+    Family(
+        "worker-pool",
+        "too few threads for the waiting that requests do",
+        _workers,
+        looks_like=("db-pool",),
+        mend=MORE_THREADS,
     ),
     Family(
         "single-worker",
         "one thread, which waits with each request",
         _single,
         looks_like=("loop-blocked", "db-lock"),
+        mend=MORE_THREADS,
     ),
     Family(
         "nested-pools",
         "threads fill up behind a small pool of connections",
         _nested,
         looks_like=("worker-pool",),
+        mend=MORE_CONNECTIONS,
     ),
     Family(
         "contended-lock", "a lock is held longer the more wait for it", _contended, looks_like=("db-lock",)

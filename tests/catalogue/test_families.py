@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from catalogue.claims import CLAIMS
 from catalogue.families import FAMILIES
 from catalogue.family import ABOUT_THE_MEASUREMENT, LIMITS_OF_THE_MACHINE, Known
-from catalogue.rows import FIRST_SEED, tasks
+from catalogue.rows import FIRST_SEED, mixed, tasks
 
 from loadlens import findings
 
@@ -103,6 +103,37 @@ def test_look_alikes_are_families_with_another_cause(name: str) -> None:
         assert needs != own, f"{name} and {other} need the same"
 
 
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.mend])
+def test_a_fix_brings_more_and_some_needed_rule_may_advise_it(name: str) -> None:
+    mend = FAMILIES[name].mend
+    assert mend is not None
+
+    for seed in SEEDS:
+        drawn = FAMILIES[name].drawn(seed)
+        fixed = drawn.mended or drawn.twin
+        assert fixed is not None
+        before, after = drawn.flawed.capacity_per_s, fixed.capacity_per_s
+        assert after is not None, "nothing to hold a prediction against"
+        assert before is None or after > 1.02 * before, "the fix brings nothing"
+        assert set(mend.rules) <= drawn.flawed.label.needed
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.drawn(1).mended])
+def test_a_mended_service_has_the_flaw_still_and_differs_in_the_remedy_alone(name: str) -> None:
+    assert FAMILIES[name].mend is not None
+    for seed in SEEDS:
+        drawn = FAMILIES[name].drawn(seed)
+        assert drawn.mended is not None
+        flawed, mended = leaves(drawn.flawed.setup.servers), leaves(drawn.mended.setup.servers)
+        before, after = drawn.flawed.capacity_per_s, drawn.mended.capacity_per_s
+        assert before is not None
+        assert after is not None
+
+        assert drawn.mended.label == drawn.flawed.label
+        assert len({key for key in flawed.keys() & mended.keys() if flawed[key] != mended[key]}) <= 1
+        assert after == pytest.approx(2 * before) or name == "quota"  # which has one processor at most
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_numbers_are_above_nothing(name: str) -> None:
     for known in knowns(name):
@@ -118,6 +149,13 @@ def test_more_severity_is_graver() -> None:
     assert mild.numbers["shift"] == grave.numbers["shift"]
 
 
+# What is never asked for and may be found: it needs one service in several sizes, where a diagnosis sees one;
+# it says again what a need says; or it is of what other programs tell.
+ALLOWED_ALONE: Final = frozenset({"scaling.workers", "hol.correlation", "failure.misclassified"})
+# What no service here shows, because our own engine loses and misplaces nothing: found, it is false.
+NEVER_TRUE: Final = frozenset({"little.violation", "accounting.deficit"})
+
+
 def test_every_rule_that_exists_has_a_specimen() -> None:
     needed = {
         rule
@@ -127,8 +165,11 @@ def test_every_rule_that_exists_has_a_specimen() -> None:
         for rule in need.all_rules
     }
 
-    unlabelled = set(findings.RULES) - needed - LIMITS_OF_THE_MACHINE - ABOUT_THE_MEASUREMENT
-    assert unlabelled == set(), "a rule is written after its specimen"
+    unlabelled = {rule.ID for rule in findings.PAGES} - needed - LIMITS_OF_THE_MACHINE - ABOUT_THE_MEASUREMENT
+    assert unlabelled <= ALLOWED_ALONE | NEVER_TRUE, "a rule is written after its specimen"
+    allowed = {rule for name in FAMILIES for known in knowns(name) for rule in known.label.allowed}
+    assert allowed >= ALLOWED_ALONE
+    assert not NEVER_TRUE & (allowed | needed)
 
 
 def test_claims_are_of_numbers_that_some_family_knows_and_rules_that_some_family_needs() -> None:
@@ -159,7 +200,25 @@ def test_a_run_that_ends_early_has_seen_every_family() -> None:
         ("healthy-threads", 1, "flawed"),
         ("db-lock", 1, "flawed"),
         ("db-lock", 1, "twin"),
+        ("db-lock", 1, "mended"),
         ("healthy-threads", 2, "flawed"),
         ("db-lock", 2, "flawed"),
         ("db-lock", 2, "twin"),
+        ("db-lock", 2, "mended"),
     ]
+
+
+def test_an_hour_of_it_has_seen_some_of_each_kind() -> None:
+    kinds = [FAMILIES[name].kind for name in mixed(list(FAMILIES))]
+
+    assert sorted(mixed(list(FAMILIES))) == sorted(FAMILIES)
+    for kind in set(kinds):
+        of_first_half = kinds[: len(kinds) // 2].count(kind)
+        assert abs(of_first_half - kinds.count(kind) / 2) <= 1, kind
+
+
+def test_kinds_are_spread_evenly_and_keep_their_order() -> None:
+    # Four flaws stand at 1/8, 3/8, 5/8, 7/8; two healthy ones at 1/4 and 3/4.
+    names = ["healthy-threads", "healthy-loop", "db-lock", "db-pool", "leak", "pauses"]
+
+    assert mixed(names) == ["db-lock", "healthy-threads", "db-pool", "leak", "healthy-loop", "pauses"]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from catalogue.asking import Answer
+from catalogue.cases import Case, Share, case_of
 from catalogue.families import FAMILIES
 from catalogue.rows import Task
-from catalogue.scoring import Case, Share, case_of, score
+from catalogue.scoring import score
 from scipy.stats import binomtest
 
 from catalogue import page, rows
 
 EXISTING = ("saturation.plateau", "db.lock", "eventloop.blocked")
+BEGAN = "2026-01-01T00:00:00Z"
 
 
 def finding(rule: str, grade: str = "strong", **evidence: float) -> dict[str, Any]:
@@ -26,11 +29,9 @@ def finding(rule: str, grade: str = "strong", **evidence: float) -> dict[str, An
 
 
 def case(family: str, *found: dict[str, Any], side: str = "flawed", tier: Any = "C", **said: Any) -> Case:
-    drawn = FAMILIES[family].drawn(1)
-    known = drawn.flawed if side == "flawed" else drawn.twin
-    assert known is not None
+    known = getattr(FAMILIES[family].drawn(1), side)
     first = said.pop("limit", found[0]["rule"] if found else None)
-    return Case(family, side, tier, known, {"findings": list(found), "limit": first, **said}, None)
+    return Case(family, 1, side, tier, known, {"findings": list(found), "limit": first, **said})
 
 
 @pytest.mark.parametrize(("part", "whole"), [(0, 10), (9, 10), (10, 10), (133, 140)])
@@ -76,10 +77,23 @@ def test_claims_and_needs_are_counted_once() -> None:
     }
 
 
+@pytest.mark.parametrize(("least", "holds"), [(2.0, True), (50.0, False)])
+def test_a_bound_is_true_or_not_and_never_far(least: float, holds: bool) -> None:
+    """`At least two` of a loop that is crossed two to four times."""
+    told = finding("loop.multipass")
+    told["evidence"] = [{"signal": "loop.passes", "value": least, "low": least, "high": None}]
+
+    numbers = {one.name: one for one in score([case("loop-passes", told)], EXISTING).numbers}
+
+    assert numbers["passes"].errors == ()
+    assert numbers["passes"].silent == 0
+    assert numbers["passes"].covered == Share(int(holds), 1)
+
+
 def test_kinds_and_severities_are_told_apart() -> None:
     lock = case("db-lock", finding("db.lock"))
-    grave = Case(lock.family, lock.side, lock.tier, lock.known, lock.said, None, severity=0.9)
-    mild = Case(lock.family, lock.side, lock.tier, lock.known, {}, None, severity=0.2)
+    grave = replace(lock, severity=0.9)
+    mild = replace(lock, said={}, severity=0.2)
 
     found = score(
         [grave, mild, case("db-lock", finding("db.lock"), side="twin"), case("lock+slow-path")], EXISTING
@@ -147,9 +161,9 @@ def test_numbers_are_held_against_the_truth() -> None:
 def test_what_gave_no_answer_misses_everything_and_is_named() -> None:
     drawn = FAMILIES["db-lock"].drawn(1)
 
-    found = score([Case("db-lock", "flawed", "C", drawn.flawed, {}, "exit 1: oh")], EXISTING)
+    found = score([Case("db-lock", 1, "flawed", "C", drawn.flawed, {}, "exit 1: oh")], EXISTING)
 
-    assert found.failures == ("db-lock (flawed): exit 1: oh",)
+    assert found.failures == ("db-lock/1/flawed: exit 1: oh",)
     assert (found.recall.part, found.recall.whole) == (0, 2)
     assert found.exact.part == 0
 
@@ -164,7 +178,7 @@ def test_a_row_comes_back_as_it_was_said(tmp_path: Path) -> None:
     }
     task = Task("db-lock", 1, "flawed", "C", 30.0)
 
-    row = rows.row(task, Answer(said, None, 1.25), "c0ffee", 0.0)
+    row = rows.row(task, Answer(said, None, 1.25), subject="c0ffee", others_busy=0.0, began=BEGAN)
 
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps({**row, "said": {}}) + "\n" + json.dumps(row) + "\n" + '{"family": "db-l')
@@ -178,11 +192,172 @@ def test_a_row_comes_back_as_it_was_said(tmp_path: Path) -> None:
 
 def test_the_table_says_how_many_and_which_rules_exist() -> None:
     task = Task("slow-path", 1, "flawed", "C", 30.0)
-    row = rows.row(task, Answer({"limit": None, "findings": []}, None, 1.0), "c0ffee", 0.5)
+    answer = Answer({"limit": None, "findings": []}, None, 1.0)
+    row = rows.row(task, answer, subject="c0ffee", others_busy=0.5, began=BEGAN)
 
     text = page.table([row])
 
     assert f"1 services of 1 of {len(FAMILIES)} families, diagnosed at c0ffee" in text
-    assert "| mixture.slow-path | no | 0 | 0 |  | 0 | 1 | 0.00 (0.00 to 0.79) |" in text
+    assert "| mixture.slow-path | yes | 0 | 0 |  | 0 | 1 | 0.00 (0.00 to 0.79) |" in text
     assert "Others used 50% of the processors before each began (median): what computes" in text
     assert page.table([]) == "Nothing has been run yet.\n"
+
+
+# --- what counts and what does not -------------------------------------------------------------------------
+
+
+def test_how_good_a_measurement_was_is_judged_only_where_it_was_made_bad() -> None:
+    disturbed = finding("host.interference")
+
+    found = score([case("db-lock", disturbed), case("neighbour", disturbed)], EXISTING)
+
+    # Nobody knows whether the machine was disturbed beside the lock; beside the neighbour it was.
+    assert (found.precision.part, found.precision.whole) == (1, 1)
+    assert (found.grades["strong"].part, found.grades["strong"].whole) == (1, 1)
+
+
+def test_a_rule_that_waits_for_others_exists_too() -> None:
+    assert "no-finding.healthy" in page.existing_rules()
+
+
+def test_a_false_finding_on_a_twin_is_named_and_counted_where_the_twin_needs_something_too() -> None:
+    # The twin of a multiple pass still computes on its loop: it has a need, and no lock.
+    found = score([case("loop-passes", finding("db.lock", "probable"), side="twin")], EXISTING)
+
+    assert (found.healthy_with_claims.part, found.healthy_with_claims.whole) == (0, 0)
+    assert (found.twins_with_claims.part, found.twins_with_claims.whole) == (1, 1)
+    assert found.false_findings == {"loop-passes/1/twin": ("db.lock (probable)",)}
+
+
+def test_each_rule_has_a_calibration_of_its_own() -> None:
+    found = score(
+        [
+            case("db-lock", finding("db.lock", "strong"), finding("eventloop.blocked", "probable")),
+            case("loop-blocked", finding("db.lock", "strong"), finding("eventloop.blocked", "probable")),
+            case("slow-path", finding("db.lock", "suspected"), side="twin"),
+        ],
+        EXISTING,
+    )
+
+    grades = {rule.rule: rule.grades for rule in found.rules}
+    assert grades["db.lock"]["strong"] == Share(1, 2)
+    assert grades["db.lock"]["suspected"] == Share(0, 1)
+    assert grades["eventloop.blocked"]["probable"] == Share(1, 2)
+    assert grades["saturation.plateau"]["strong"] == Share(0, 0)
+    assert "| db.lock | 0 of 1 |  | 1 of 2 |  |" in "\n".join(page._grades(found))
+
+
+def test_flaws_without_a_rule_stand_in_the_headline_and_apart() -> None:
+    found = score([case("slow-path"), case("db-lock", finding("db.lock"))], EXISTING)
+
+    assert found.first_cause == Share(1, 2)
+    assert found.first_of_existing == Share(1, 1)
+    assert found.without_a_rule == {"mixture.slow-path": 1}
+    assert "Needs for which there is no rule, all of them missed: mixture.slow-path (1)." in page._rules(
+        found
+    )
+
+
+# --- numbers -----------------------------------------------------------------------------------------------
+
+
+def capacity(point: float, half: float | None = None) -> dict[str, Any]:
+    bounds = (None, None) if half is None else (point - half, point + half)
+    return {"point": point, "low": bounds[0], "high": bounds[1], "unit": "1/s"}
+
+
+def test_a_capacity_is_near_within_a_tenth_and_what_has_no_interval_covers_nothing() -> None:
+    truth = FAMILIES["db-lock"].drawn(1).flawed.numbers["capacity"].value
+
+    found = score(
+        [
+            case("db-lock", capacity=capacity(1.09 * truth, 0.1 * truth)),  # near, holds the truth
+            case("db-lock", capacity=capacity(0.89 * truth, 0.1 * truth)),  # neither
+            case("db-lock", capacity=capacity(truth)),  # near, and nothing is said of how sure
+        ],
+        EXISTING,
+    )
+
+    number = next(one for one in found.numbers if one.name == "capacity")
+    assert number.near == Share(2, 3)
+    assert number.covered == Share(1, 2)
+    assert found.covered == Share(1, 2)
+
+
+# --- fixes -------------------------------------------------------------------------------------------------
+
+
+def foretelling(
+    rule: str, after: float, half: float | None = None, grade: str = "strong", remedy: str = ""
+) -> dict[str, Any]:
+    told = {"what": "capacity", "remedy": remedy, "before": capacity(1.0), "after": capacity(after, half)}
+    return {**finding(rule, grade), "predictions": [told]}
+
+
+def measured(family: str, side: str, rate: float | None) -> Case:
+    return case(family, side=side, capacity=None if rate is None else capacity(rate))
+
+
+TWICE = "8 threads in place of 4"
+
+
+def test_what_a_fix_was_said_to_bring_is_held_against_the_service_that_has_it() -> None:
+    found = score(
+        [
+            case("worker-pool", foretelling("threads.pool-limit", 110.0, 15.0, remedy=TWICE)),
+            measured("worker-pool", "mended", 100.0),  # 10 % less was measured, and the interval holds it
+            case("skewed-turns", foretelling("lb.imbalance", 80.0, 15.0)),
+            measured("skewed-turns", "twin", 100.0),  # its twin is the fix; 20 % more, and it does not
+        ],
+        EXISTING,
+    )
+
+    errors = {"worker-pool/1/flawed": 0.10, "skewed-turns/1/flawed": -0.20}
+    assert found.fixes.errors == pytest.approx(errors)
+    assert found.fixes.near == Share(1, 2)
+    assert found.fixes.covered == Share(1, 2)
+    assert "| worker-pool/1/flawed | 110/s | 100/s | +10.0% |" in page._fixes(found)
+
+
+def test_a_fix_that_cannot_be_compared_is_named_with_the_reason() -> None:
+    found = score(
+        [
+            case("worker-pool", foretelling("threads.pool-limit", 100.0, remedy=TWICE)),
+            measured("worker-pool", "mended", None),  # undecided
+            case("slow-replica", foretelling("backend.slow-one", 100.0)),  # its twin was never run
+            case("skewed-turns", finding("lb.imbalance")),  # no prediction
+            case("lock+pauses", foretelling("pause.periodic", 100.0, grade="suspected")),  # no claim
+            case("co-located", foretelling("cpu.saturated", 100.0)),  # advice against something else
+        ],
+        EXISTING,
+    )
+
+    assert found.fixes.near == Share(0, 0)
+    assert found.fixes.unmeasured == ("worker-pool/1/flawed", "slow-replica/1/flawed")
+    assert found.fixes.silent == ("skewed-turns/1/flawed", "lock+pauses/1/flawed", "co-located/1/flawed")
+
+
+def test_a_prediction_counts_where_it_is_of_this_change_and_of_a_throughput() -> None:
+    other = case("worker-pool", foretelling("threads.pool-limit", 100.0, remedy="a cache before them"))
+    time = foretelling("threads.pool-limit", 0.1, remedy=TWICE)
+    time["predictions"][0]["after"]["unit"] = "s"
+
+    for said in (other, case("worker-pool", time)):
+        found = score([said, measured("worker-pool", "mended", 100.0)], EXISTING)
+        assert found.fixes.silent == ("worker-pool/1/flawed",)
+
+
+def test_a_service_of_another_seed_or_budget_or_the_twin_beside_a_mended_one_is_no_measure() -> None:
+    said = case("worker-pool", foretelling("threads.pool-limit", 100.0, remedy=TWICE))
+    after = measured("worker-pool", "mended", 100.0)
+    others = [replace(after, seed=2), replace(after, budget_s=90.0), measured("worker-pool", "twin", 100.0)]
+
+    assert score([said, *others], EXISTING).fixes.unmeasured == ("worker-pool/1/flawed",)
+
+
+def test_a_mended_service_counts_for_nothing_but_its_fix() -> None:
+    found = score([case("db-lock", finding("eventloop.blocked"), side="mended")], EXISTING)
+
+    assert found.cases == 0
+    assert found.precision == Share(0, 0)
+    assert found.recall == Share(0, 0)

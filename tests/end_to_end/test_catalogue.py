@@ -29,13 +29,14 @@ def kept(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Path) -> None:
-    wanted = ("--families", "db-lock", "--no-twins", "--budget", "15s", "--results", str(tmp_path))
+    wanted = ["--families", "db-lock", "--no-twins", "--budget", "15s", "--results", str(tmp_path)]
+    wanted += ["--records", str(tmp_path / "records")]
 
     first = catalogue(*wanted)
     again = catalogue(*wanted)
 
     assert first.returncode == 0, first.stderr
-    assert "1/1 db-lock 1 flawed: " in first.stderr
+    assert "1/1 db-lock/1/flawed: " in first.stderr
     assert f"1 services of 1 of {len(FAMILIES)} families" in first.stdout
     assert again.stdout == first.stdout
     assert again.stderr == ""
