@@ -38,9 +38,8 @@ def findings_page() -> str:
     from loadlens import findings
 
     parts = [NOTE.format(source="python/loadlens/findings/NAME.py"), FINDINGS_HEAD]
-    for rule in (*findings.RULES.values(), findings.healthy.assess_after):
-        module = importlib.import_module(rule.__module__)
-        parts.append(f"\n## {module.ID}\n\n{textwrap.dedent(module.__doc__ or '').strip()}\n")
+    for rule in findings.PAGES:
+        parts.append(f"\n## {rule.ID}\n\n{textwrap.dedent(rule.__doc__ or '').strip()}\n")
     return "".join(parts)
 
 

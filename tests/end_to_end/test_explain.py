@@ -64,7 +64,8 @@ def test_one_server_of_ten_milliseconds_does_a_hundred_a_second(found: Found) ->
     assert capacity["point"] == pytest.approx(100.0, rel=0.05)
     assert capacity["low"] <= 100.0 * 1.02
     assert capacity["high"] >= 100.0 * 0.98
-    assert answer["limit"] == "saturation.plateau"
+    # The station serves one at a time: a line, where few short trials show it, and a plateau in any case.
+    assert answer["limit"] in ("downstream.serialised", "saturation.plateau")
     assert answer["stopped_because"] == "saturated"
     assert answer["tier"] == "A"
     assert users_of(answer) == [2**i for i in range(len(users_of(answer)))]

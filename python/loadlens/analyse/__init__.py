@@ -7,7 +7,7 @@ figure; requests of different trials are never pooled for an interval.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadlens import findings
 from loadlens.analyse import (
@@ -17,22 +17,25 @@ from loadlens.analyse import (
     comparisons,
     details,
     driven,
+    growth,
     linking,
     matrix,
     objectives,
     predictions,
     published,
+    remedies,
+    slow,
     tables,
 )
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.curves import CurveCases, curve_of, gather
+from loadlens.analyse.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.analyse.gates import gates_of
 from loadlens.analyse.queries import Asked, asked_of
 from loadlens.analyse.source import RunSource, TrialSource
 from loadlens.analyse.trial import TrialMeasures, measure
 from loadlens.design.reporting import window_of
 from loadlens.findings import Verdict
-from loadlens.findings.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.report import AccountingRow, CaseDetail, Report
 from loadlens.model.study import Window
@@ -70,7 +73,7 @@ def facts(record: RunSource) -> Facts:
 def examined(record: RunSource) -> Examined:
     """Return what is known of a record and what follows from it."""
     known = _measured(record)
-    return Examined(known.facts, findings.assess(known.facts), known.books)
+    return Examined(known.facts, _verdict(known.facts), known.books)
 
 
 def report(record: RunSource) -> Report:
@@ -84,7 +87,7 @@ def report(record: RunSource) -> Report:
     """
     known = _measured(record)
     study, environment = record.study, record.environment
-    verdict = findings.assess(known.facts)
+    verdict = _verdict(known.facts)
     capacities = _capacities(known)
     section = published.section(known.cases, study, known.facts.cores)
     wanted = (study.get("report") or {}).get("charts") or ()
@@ -123,6 +126,11 @@ def report(record: RunSource) -> Report:
     )
 
 
+def _verdict(known: Facts) -> Verdict:
+    """What the rules say, and what their remedies would bring."""
+    return remedies.foretold(known, findings.assess(known))
+
+
 def _measured(record: RunSource) -> Measured:
     study = record.study
     window = window_of(study.get("report") or {})
@@ -134,13 +142,31 @@ def _measured(record: RunSource) -> Measured:
     machine = record.environment.get("machine") or {}
     cores = int(machine.get("cores_allowed") or machine.get("cores") or 1)
     groups = gather(cases)
-    curves = tuple(curve_of(group, cores) for group in groups if group.is_curve)
+    looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
+    curves = tuple(
+        _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
+    )
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
     rows = books.rows(cases, study)
     gates = gates_of(cases, curves, rows, cores)
-    return Measured(cases, groups, curves, rows, Facts(cores, curves, gates, dense))
+    counts = books.counts(cases, study)
+    known = Facts(cores, curves, gates, dense, counts=counts, calm=asked_calmly(groups))
+    return Measured(cases, groups, curves, rows, known)
+
+
+def _with_shapes(
+    curve: Curve, group: CurveCases, looks: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
+) -> Curve:
+    """A curve with what its single requests tell, beside looks with dense probes, and what grew meanwhile."""
+    return replace(
+        curve,
+        slow_paths=slow.slow_paths(group.cases, looks),
+        timer_piles=slow.timer_piles(group.cases, looks),
+        memory=growth.memory_growth(group.cases, everything),
+        slowdowns=growth.slowdowns(group.cases, everything),
+    )
 
 
 def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:

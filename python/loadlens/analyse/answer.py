@@ -17,6 +17,7 @@ from loadlens.findings import Verdict
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts, Gate
 from loadlens.model.finding import Estimate, Finding, Grade, Undecided
+from loadlens.model.notes import NOTES
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 
 MOST_ANSWERS = 2
@@ -27,17 +28,19 @@ def answer(
     verdict: Verdict, cases: Sequence[CaseMeasures], groups: Sequence[CurveCases] = ()
 ) -> tuple[str, ...]:
     """One or two sentences with numbers: what the weightiest findings say; else the figures themselves."""
-    causes = [f for f in verdict.findings if f.explained_by is None and f.grade >= Grade.PROBABLE]
+    plain = [f for f in verdict.findings if f.explained_by is None]
+    limits = [f for f in plain if f.rule not in NOTES]
+    causes = [f for f in limits if f.grade >= Grade.PROBABLE]
     if causes:
         first = causes[0]
         found = [f"{first.statement}.", first.explanation]
         found += _held_out(first, groups)
         found += [f"{finding.statement}." for finding in causes[1:MOST_ANSWERS]]
         return tuple(found)
-    suspected = [f for f in verdict.findings if f.explained_by is None]
-    if suspected:
-        return (f"Suspected, not shown: {suspected[0].statement}.", _plain_figures(cases))
-    return (_plain_figures(cases),)
+    if limits:
+        return (f"Suspected, not shown: {limits[0].statement}.", _plain_figures(cases))
+    notes = [f"{f.statement}." for f in plain if f.grade >= Grade.PROBABLE]
+    return (_plain_figures(cases), *notes[:1])
 
 
 def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:

@@ -10,6 +10,7 @@ from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.source import Json
 from loadlens.analyse.teller import AT_THE_END, Teller, driver_of
 from loadlens.analyse.trial import TrialMeasures
+from loadlens.model.quality import Count, Counted
 from loadlens.model.report import AccountingRow
 from loadlens.stats.accounting import Part, reconcile
 
@@ -128,8 +129,33 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
     return found
 
 
+def counts(cases: Sequence[CaseMeasures], study: Json) -> tuple[Count, ...]:
+    """What each counter of a service rose by in each trial, and what was sent to it meanwhile."""
+    found = []
+    for (service, metric), rises in _rises(cases, study).items():
+        steady = [one for one in rises if not one.restarts]
+        trials = tuple(
+            Counted(
+                seconds=one.seconds,
+                sent_low=sum(part.low for part in one.sent()),
+                sent_high=sum(part.high for part in one.sent()),
+                scrapes=max(0, counted.scrapes(one.trial, service) - 1),
+                counted=one.rise,
+                failed=one.failed,
+            )
+            for one in steady
+        )
+        found.append(Count(f"{service}, {metric}", trials, len(rises) - len(steady)))
+    return tuple(found)
+
+
 def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
     """What counters of the services rose by, against what was sent to them."""
+    return [_counter_row(service, metric, rises) for (service, metric), rises in _rises(cases, study).items()]
+
+
+def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], list[_Counted]]:
+    """By service and metric, of every trial that has it."""
     seen: dict[tuple[str, str], list[_Counted]] = {}
     for plan, case in zip(study.get("cases", ()), cases, strict=False):
         for service, says in counted.services(plan).items():
@@ -137,12 +163,24 @@ def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]
             if proxy is None and not _is_reached(service, plan):
                 continue
             metric = str(says["requests"])
-            shares_port = says.get("port") in (None, (plan.get("entry") or {}).get("port"))
             for trial in case.usable:
-                if (counter := counted.read(trial, service, metric)) is not None:
-                    known = _Counted(trial, counter.rise, shares_port, proxy)
-                    seen.setdefault((service, metric), []).append(known)
-    return [_counter_row(service, metric, rises) for (service, metric), rises in seen.items()]
+                counter = counted.read(trial, service, metric)
+                # Without a read before the load and one after it, what lies between is not what was sent.
+                if counter is None or counter.seconds_between <= 0:
+                    continue
+                if not counted.is_bracketed(trial, service):
+                    continue
+                failed = counted.read_failed(trial, service, metric)
+                known = _Counted(
+                    trial,
+                    counter.rise,
+                    None if failed is None else failed.rise,
+                    proxy,
+                    counter.seconds_between,
+                    counter.restarts,
+                )
+                seen.setdefault((service, metric), []).append(known)
+    return seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +189,10 @@ class _Counted:
 
     trial: TrialMeasures
     rise: float
-    shares_port: bool  # with the scrapes
+    failed: float | None  # of it, answers that were none; none: it does not say
     proxy: str | None  # the fault proxy before it
+    seconds: float  # between its first and last reading
+    restarts: int
 
     def sent(self) -> list[Part]:
         """Who may have sent what it counted."""
@@ -180,21 +220,14 @@ def _is_reached(service: str, plan: Json) -> bool:
 
 def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> AccountingRow:
     parts: list[Part] = []
-    scrapes = 0
     for one in rises:
         parts += one.sent()
         between = max(0, counted.scrapes(one.trial, service) - 1)
-        scrapes += between
-        if one.shares_port:  # some servers count their metrics' page, some do not
-            parts.append(Part("scrapes", 0, between))
+        # Some servers count their metrics' page and some do not, whatever port it is on.
+        parts.append(Part("scrapes", 0, between))
     sent = sum(part.high for part in parts if part.source not in ("scrapes", AT_THE_END))
     observed = round(sum(one.rise for one in rises))
     found = reconcile(observed, tuple(parts))
-    own = (
-        ""
-        if any(one.shares_port for one in rises)
-        else f"; {scrapes:,} scrapes came in at a port of their own"
-    )
     return AccountingRow(
         source=f"{service}, {metric}",
         sent=sent,
@@ -202,7 +235,7 @@ def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> Accoun
         expected_high=found.expected_high,
         observed=observed,
         difference=observed - sent,
-        explained_by=_explained(parts, found.unexplained, 0) + own,
+        explained_by=_explained(parts, found.unexplained, 0),
         state="ok" if found.unexplained == 0 else "bad",
     )
 

@@ -14,8 +14,8 @@ from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.findings.curves import Capacity
-from loadlens.findings.evidence import percent, users
+from loadlens.findings.common.curves import Capacity
+from loadlens.findings.common.evidence import percent, users
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.report import Chart, PublishedSection

@@ -8,16 +8,17 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.analyse import logs, sockets
+from loadlens.analyse import gauges, handlers, logs, quality, shapes, sockets
+from loadlens.analyse.ahead import ahead_of
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.failures import Failure
-from loadlens.analyse.metrics import inside
-from loadlens.analyse.source import factor_names
+from loadlens.analyse.metrics import figure_of, inside
+from loadlens.analyse.source import Json, factor_names
+from loadlens.analyse.surroundings import balances_of, quotas_of, received_of, storage_of
 from loadlens.analyse.trial import StreamMeasures
-from loadlens.analyse.watched import generator_of, host_cpu, processes_of
+from loadlens.analyse.watched import connections_of, generator_of, host_cpu, processes_of, refusals_of
 from loadlens.analyse.work import cpu_time
 from loadlens.model.facts import (
-    ConnectionWatch,
     Curve,
     FailureMode,
     ProbeWatch,
@@ -25,7 +26,7 @@ from loadlens.model.facts import (
     Step,
     Times,
 )
-from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.stats import probes
 from loadlens.stats.counts import IntervalCounts, pooled
 from loadlens.stats.interval import Insufficient, Interval
@@ -135,11 +136,17 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
         dearest=dearest,
         cores_allotted=_cores_allotted(group.cases[0], cores),
         shares_cores=group.cases[0].usable[0].source.placement.get("shared"),
+        levels=tuple(group.levels.items()),
+        ahead=next((ahead_of(group.cases, name, idle_s) for name, idle_s in idle.items()), None),
+        is_here=bool((group.cases[0].plan.get("outside") or {}).get("is_here", True)),
     )
 
 
 def _cores_allotted(case: CaseMeasures, cores: int) -> float:
-    """Of the CPU sets and the shares of all replicas; a part without a share of its own adds none."""
+    """Of the CPU sets and the shares of all replicas; a part without a share of its own adds none.
+
+    Where nothing was asked, what processes that ran already are confined to.
+    """
     source = case.usable[0].source
     running = [str(process["service"]) for process in source.services]
     allotted: set[int] = set()
@@ -147,7 +154,15 @@ def _cores_allotted(case: CaseMeasures, cores: int) -> float:
     for name, service in (source.placement.get("services") or {}).items():
         allotted |= set(service.get("cpus") or ())
         quota += float(service.get("cpu") or 0.0) * max(1, running.count(name))
+    allotted = allotted or _held_cpus(source.placement)
     return float(min(x for x in (len(allotted) or cores, quota or cores, cores)))
+
+
+def _held_cpus(placement: Json) -> set[int]:
+    """CPUs on which any replica may run, as the kernel said; empty where that is not known of each."""
+    services = (placement.get("services") or {}).values()
+    known = [one.get("cpus") for service in services for one in service.get("held") or ()]
+    return {cpu for cpus in known for cpu in cpus} if all(known) else set()
 
 
 def _dearest(group: CurveCases) -> str:
@@ -165,12 +180,25 @@ def _length_of(work: Figure) -> float:
     return work.point if isinstance(work, Estimate) else 0.0
 
 
+def asked_calmly(groups: Sequence[CurveCases]) -> tuple[RequestClass, ...]:
+    """Each kind of request as a first look found it: by one user, with pauses, before any load."""
+    cases = [case for group in groups if group.purpose == "look" for case in group.cases]
+    return tuple(
+        _request_class(case, step.index)
+        for case in cases
+        if case.reference is not None
+        for step in case.reference.plan.steps
+    )
+
+
 # --- one step ---------------------------------------------------------------------------------------------
 
 
 def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -> Step:
     load = case.reference
     assert load is not None
+    stolen = [t.resources.steal for t in case.usable if t.resources.steal is not None]
+    others = [t.resources.others for t in case.usable if t.resources.others is not None]
     return Step(
         label=case.name,
         load=load.plan.load,
@@ -188,10 +216,8 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         processes=processes_of(case),
         in_flight=case.in_flight,
         host_cpu=host_cpu(case),
-        steal=max((t.resources.steal for t in case.usable if t.resources.steal is not None), default=None),
-        other_cores=max(
-            (t.resources.others for t in case.usable if t.resources.others is not None), default=None
-        ),
+        steal=max(stolen, default=None),
+        other_cores=None if (most := quality.most_others(case)) is None else most.others,
         generator=generator_of(case),
         little=_little(case),
         steady=_steady(case),
@@ -199,10 +225,28 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         driver="" if case.teller is None else case.teller.name,
         statuses=_statuses(case),
         timed_out=None if case.teller is not None else sum(x.timed_out for x in case.loads),
-        connections=_connections(case),
+        connections=connections_of(case),
         longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),
         kernel=sockets.worst([trial.kernel for trial in case.usable]),
+        quotas=quotas_of(case),
+        refusals=refusals_of(case),
+        balances=balances_of(case),
+        storage=storage_of(case),
+        received=received_of(case),
+        quality=quality.of(case),
+        standstills=shapes.standstills(case),
+        places=gauges.places_of(case),
+        answer_bytes=_answer_bytes(case),
+        steal_mean=float(np.mean(stolen)) if stolen else None,
+        others_mean=float(np.mean(others)) if others else None,
     )
+
+
+def _answer_bytes(case: CaseMeasures) -> float | None:
+    """Of a mean answer of the load; none where nobody counted bytes."""
+    told = [load.engine for load in case.loads if (load.engine.get("bytes") or {}).get("in_wire")]
+    means = [float(e["bytes"]["in_wire"]) / max(1, int(e["requests"]["answered"])) for e in told]
+    return max(means, default=None)
 
 
 def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
@@ -212,18 +256,6 @@ def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
         for status, count in load.statuses.items():
             found[int(status)] = found.get(int(status), 0) + count
     return tuple(sorted(found.items()))
-
-
-def _connections(case: CaseMeasures) -> ConnectionWatch | None:
-    """Connections of the load; none where the engine told of none."""
-    told = [load.engine for load in case.loads if load.engine.get("connections")]
-    if not told:
-        return None
-    return ConnectionWatch(
-        opened=sum(int(engine["connections"]["opened"]) for engine in told),
-        closed_by_server=sum(int(engine["connections"]["closed_by_server"]) for engine in told),
-        answered=sum(int(engine["requests"]["answered"]) for engine in told),
-    )
 
 
 def _times(case: CaseMeasures, step: int | None, kind: str = "response") -> Times:
@@ -240,8 +272,17 @@ def _request_class(case: CaseMeasures, step: int) -> RequestClass:
         rate=case.step_rate(step),
         response=_times(case, step),
         service=_times(case, step, "service"),
-        inside=inside(case, plan.path),
+        inside=_inside(case, plan.path),
+        transfer=figure_of(case, "last_byte.mean", plan.name),
     )
+
+
+def _inside(case: CaseMeasures, path: str) -> Figure:
+    """From what the server wrote down of each request, or else from what it counted."""
+    written = inside(case, path)
+    if not isinstance(written, NotMeasured):
+        return written
+    return handlers.mean_time(case, path) or written
 
 
 def _service_logs(case: CaseMeasures) -> list[str]:

@@ -17,7 +17,7 @@ from loadlens.analyse.source import Json, StreamPlan
 from loadlens.analyse.teller import Teller
 from loadlens.analyse.trial import StreamMeasures, TrialMeasures
 from loadlens.analyse.watched import own_cores, server_cores
-from loadlens.findings.evidence import percent
+from loadlens.findings.common.evidence import percent
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow

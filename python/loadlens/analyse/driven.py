@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from loadlens.analyse import failures, resources, served, sockets, told
+from loadlens.analyse import around, failures, resources, served, sockets, told
 from loadlens.analyse.source import StepPlan, StreamPlan, TrialSource, streams_of
 from loadlens.analyse.teller import NO_RESPONSE, Teller, teller_of
 from loadlens.analyse.trial import (
@@ -58,6 +58,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     grid = _grid(teller)
     load = _stream(plan, grid, source, teller)
     readings = source.readings()
+    watched = resources.read(readings, 0.0, teller.seconds, is_driven=True)
     unknown = Insufficient(teller.does_not_say("how its times varied"))
     # When single answers came is known of some programs; that no answer was due meanwhile is not.
     paused = Insufficient(teller.does_not_say(NO_RESPONSE))
@@ -65,13 +66,14 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         source=source,
         grid=grid,
         streams=(load,),
-        resources=resources.read(readings, 0.0, teller.seconds, is_driven=True),
+        resources=watched,
         served=served.read(readings),
         failures=failures.read(source, (plan,), 0.0, teller.seconds) if teller.tells_requests else (),
         steady=steadiness_of(load, grid, paused) if teller.tells_requests else unknown,
         pauses=paused,
         told=told.read(readings, 0.0, teller.seconds),
         kernel=sockets.read(readings),
+        around=around.read(readings, 0.0, teller.seconds, watched, source),
         teller=teller,
     )
 

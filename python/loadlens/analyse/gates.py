@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.teller import does_not, driver_of
-from loadlens.findings.evidence import FULL_CORES, OTHERS_MATTER, generator_in_time, percent
+from loadlens.findings.common.evidence import FULL_CORES, OTHERS_MATTER, generator_in_time, percent
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
 

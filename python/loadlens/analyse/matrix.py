@@ -10,7 +10,7 @@ from loadlens.analyse.curves import CurveCases, load_factor
 from loadlens.analyse.metrics import figure_of, unit_of
 from loadlens.analyse.source import Json, factor_names
 from loadlens.analyse.watched import processes_of
-from loadlens.findings.curves import Capacity
+from loadlens.findings.common.curves import Capacity
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Matrix, MatrixCell, State

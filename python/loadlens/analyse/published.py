@@ -12,7 +12,7 @@ from scipy import stats as distributions
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.metrics import figure_of, has_step
 from loadlens.analyse.source import Json
-from loadlens.findings.evidence import percent
+from loadlens.findings.common.evidence import percent
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 HOT = 0.05  # of a core: a thread that uses more is hot
 CPU = ("cpu_user_s", "cpu_system_s")
 CHARTED = ("rss_bytes", "pss_bytes", "threads", "descriptors")
-COUNTED = ("read_bytes", "write_bytes", "voluntary_switches", "involuntary_switches", "major_faults")
+COUNTED = (
+    *("read_bytes", "write_bytes", "appended_bytes"),
+    *("voluntary_switches", "involuntary_switches", "major_faults"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +75,7 @@ class Process:
     peaks: Mapping[str, float]  # largest reading of rss_bytes, threads, descriptors
     rates: Mapping[str, float]  # per second: bytes read and written, switches, faults
     series: Mapping[str, Series]  # over the whole trial, for charts
+    second_thread: float | None = None  # its CPU over that of the busiest thread
 
     @property
     def label(self) -> str:
@@ -96,6 +100,8 @@ class Resources:
     tick_late_s: float | None  # the monitor's own lateness, worst
     tick_s: float = 1.0  # between two readings
     is_driven: bool = False  # whether another program made the load
+    busy_by_cpu: Mapping[int, float] = field(default_factory=dict)  # cores, 0 to 1, of each processor
+    soft: float | None = None  # cores used by soft interrupts, of the network above all
 
     @property
     def others(self) -> float | None:
@@ -122,11 +128,12 @@ def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = 
     """Summarise the readings of a trial over its measured part [begin, end], seconds since t0."""
     if readings.is_empty():
         return Resources((), None, None, None, None)
-    table = _series_by_labels(readings, ("proc", "host", "monitor"))
+    table = series_by_labels(readings, ("proc", "host", "monitor"))
     proc: dict[tuple[str, str, str], dict[str, Series]] = {}
     names: dict[tuple[str, str, str], str] = {}
     threads: dict[str, list[Series]] = {}
     host: dict[str, Series] = {}
+    single: dict[int, dict[str, Series]] = {}
     late: float | None = None
     for (source, metric, text), series in table.items():
         labels = json.loads(text) if text else {}
@@ -140,6 +147,8 @@ def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = 
             names[key] = str(labels["process"])
         elif source == "host" and labels.get("cpu") == "all":
             host[metric] = series
+        elif source == "host" and str(labels.get("cpu", "")).isdecimal():
+            single.setdefault(int(labels["cpu"]), {})[metric] = series
         elif source == "monitor" and metric == "tick_late_s":
             late = float(series.values.max())
     processes = [
@@ -154,7 +163,25 @@ def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = 
         late,
         _tick(host),
         is_driven,
+        _busy_by_cpu(single, begin, end),
+        _soft(host, begin, end),
     )
+
+
+def _soft(host: Mapping[str, Series], begin: float, end: float) -> float | None:
+    found = host["cpu_softirq_s"].rate(begin, end) if "cpu_softirq_s" in host else None
+    return found.point if isinstance(found, Interval) else None
+
+
+def _busy_by_cpu(single: Mapping[int, Mapping[str, Series]], begin: float, end: float) -> dict[int, float]:
+    """Those that were read at both edges."""
+    found = {}
+    for cpu, metrics in single.items():
+        busy = _host_busy(metrics)
+        rate = None if busy is None else busy.rate(begin, end)
+        if isinstance(rate, Interval):
+            found[cpu] = rate.point
+    return found
 
 
 def _tick(host: Mapping[str, Series]) -> float:
@@ -163,7 +190,8 @@ def _tick(host: Mapping[str, Series]) -> float:
     return float(np.median(np.diff(seconds))) if seconds.size > 2 else 1.0
 
 
-def _series_by_labels(readings: pl.DataFrame, sources: Sequence[str]) -> dict[tuple[str, str, str], Series]:
+def series_by_labels(readings: pl.DataFrame, sources: Sequence[str]) -> dict[tuple[str, str, str], Series]:
+    """Every series of some monitors, by source, metric and the text of its labels."""
     import polars as pl
 
     kept = readings.filter(pl.col("source").is_in(list(sources)) & pl.col("value").is_not_null())
@@ -206,6 +234,7 @@ def _process(
         found = metrics[metric].rate(begin, end) if metric in metrics else unread
         if isinstance(found, Interval):
             rates[metric] = found.point
+    used = None if threads is None else _used(threads, begin, end)
     return Process(
         service=key[0],
         replica=key[1],
@@ -214,13 +243,14 @@ def _process(
         cpu=unread if cpu is None else cpu.rate(begin, end),
         system=system.point if isinstance(system, Interval) else None,
         waiting=metrics["runq_wait_s"].rate(begin, end) if "runq_wait_s" in metrics else unread,
-        hot_threads=None if threads is None else _hot(threads, begin, end),
+        hot_threads=None if used is None else sum(one > HOT * (end - begin) for one in used),
         peaks=peaks,
         rates=rates,
         series={
             **{m: s for m, s in metrics.items() if m not in CPU},
             **({} if cpu is None else {"cpu_s": cpu}),
         },
+        second_thread=None if used is None else _second(used),
     )
 
 
@@ -235,15 +265,21 @@ def _added(parts: Sequence[Series]) -> Series | None:
     return Series(seconds, np.sum(values, axis=0))
 
 
-def _hot(threads: Sequence[Series], begin: float, end: float) -> int:
-    """Threads that used more than 5 % of a core; a thread that did not run has no readings in between."""
-    hot = 0
+def _used(threads: Sequence[Series], begin: float, end: float) -> list[float]:
+    """CPU seconds of each thread, the busiest first; one that did not run has no readings in between."""
+    found = []
     for thread in threads:
         last = thread.last_before(end)
         first = thread.last_before(begin)
-        used = (last or 0.0) - (first if first is not None else float(thread.values[0]))
-        hot += used > HOT * (end - begin)
-    return hot
+        found.append((last or 0.0) - (first if first is not None else float(thread.values[0])))
+    return sorted(found, reverse=True)
+
+
+def _second(used: Sequence[float]) -> float | None:
+    """What the second busiest used, over what the busiest did; none where nothing ran."""
+    if not used or used[0] <= 0:
+        return None
+    return max(0.0, used[1]) / used[0] if len(used) > 1 else 0.0
 
 
 def _host_busy(host: Mapping[str, Series]) -> Series | None:

@@ -12,7 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from loadlens.analyse import failures, resources, served, sockets, standstill, told
+from loadlens.analyse import (
+    around,
+    connected,
+    failures,
+    gauges,
+    received,
+    refused,
+    resources,
+    rowwise,
+    served,
+    sockets,
+    standstill,
+    told,
+)
+from loadlens.analyse.around import Around
 from loadlens.analyse.source import (
     HistogramRow,
     Json,
@@ -121,7 +135,7 @@ class StreamMeasures:
     errors: Mapping[str, int]  # by class
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
-    phases: Mapping[str, IntervalCounts]  # connect, tls, first_byte, last_byte; of the whole stream
+    phases: Mapping[str, IntervalCounts]  # lag, connect, tls, first_byte, last_byte; of the whole stream
     groups: Mapping[
         str, IntervalCounts
     ]  # completed runs, from when the first request was due to the last answer
@@ -197,7 +211,13 @@ class TrialMeasures:
     damage: str = ""  # why its files could not be read
     told: told.Told = field(default_factory=told.Told)
     kernel: KernelWatch | None = None
+    around: Around = field(default_factory=Around)
+    received: received.Received | None = None  # none: the engine counted no bytes
+    connected: connected.Connected | None = None  # none: no connections were recorded
+    refused: tuple[refused.Refused, ...] = ()
     teller: Teller | None = None  # another program that made the load
+    rows: rowwise.Read = rowwise.NOT_LOOKED_AT
+    places: tuple[gauges.Kept, ...] = ()  # what requests hold, as services tell
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -272,6 +292,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     readings = source.readings()
     begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
     load = next((stream for stream in streams if not stream.plan.is_probe), None)
+    watched = resources.read(readings, begin, end)
     paused: Pauses | Insufficient = Insufficient("no load")
     if load is not None:
         paused = standstill.read(counters, load.plan.name, load.all_steps().response, grid.seconds)
@@ -279,13 +300,23 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         source=source,
         grid=grid,
         streams=streams,
-        resources=resources.read(readings, begin, end),
+        resources=watched,
         served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         told=told.read(readings, begin, end),
         kernel=sockets.read(readings),
+        connected=None
+        if load is None
+        else connected.read(source, load.plan.index, load.engine, grid.edges_s),
+        refused=() if load is None else refused.read(recorded, load.plan.name),
+        around=around.read(readings, begin, end, watched, source),
+        received=None
+        if load is None
+        else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
+        rows=rowwise.read(source, plans, counters, grid.edges_s),
+        places=gauges.read(readings, begin, end),
     )
 
 
@@ -386,8 +417,8 @@ def _measure_stream(
 def _phases(
     own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
 ) -> dict[str, IntervalCounts]:
-    """Connect times, first and last bytes of all steps; old records have first bytes of streams only."""
-    phases = {kind: _counts(own, grid, kind, klass="") for kind in ("connect", "tls")}
+    """Lateness, connect times, first and last bytes of all steps; old records have bytes of streams only."""
+    phases = {kind: _counts(own, grid, kind, klass="") for kind in ("lag", "connect", "tls")}
     for kind in STEP_PHASES:
         whole = _counts(own, grid, kind, klass="")
         phases[kind] = whole if whole.observed else _overlaid([step.phases[kind] for step in steps])

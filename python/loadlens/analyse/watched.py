@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from loadlens.analyse import connected, refused
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.resources import Process
 from loadlens.analyse.source import Json
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.model.facts import GeneratorWatch, ProcessWatch
+from loadlens.model.facts import (
+    ClosedWatch,
+    ConnectionWatch,
+    GeneratorWatch,
+    ProcessWatch,
+    RefusalWatch,
+)
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.stats.connections import Fairness, KeepAlive, keep_alive
 from loadlens.stats.interval import Insufficient, Interval
 
 WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
@@ -31,6 +41,7 @@ def generator_of(case: CaseMeasures) -> GeneratorWatch:
         lag_p99_s=worst("lag_p99_s"),
         lag_limit_s=worst("lag_limit_s"),
         cpu_cores=max(cpu, default=None),
+        waiting=worst("runq_wait"),
     )
 
 
@@ -51,6 +62,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
         threads = [p.peaks["threads"] for p in members if "threads" in p.peaks]
         memory = [p.peaks["rss_bytes"] for p in members if "rss_bytes" in p.peaks]
         hot = [p.hot_threads for p in members]
+        second = [p.second_thread for p in members if p.second_thread is not None]
         found.append(
             ProcessWatch(
                 label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
@@ -60,6 +72,8 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 hot_threads=None if None in hot else max(h for h in hot if h is not None),
                 threads=max(threads, default=None),
                 memory_bytes=max(memory, default=None),
+                second_thread=max(second, default=None) if len(second) == len(members) else None,
+                service=key[0],
             )
         )
     return tuple(found)
@@ -118,3 +132,81 @@ def host_cpu(case: CaseMeasures) -> Figure:
     if not found:
         return NotMeasured("cpu", "the machine was not watched")
     return case.level_figure("cpu", "cores", found)
+
+
+# --- connections ------------------------------------------------------------------------------------------
+
+
+def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
+    """Connections of the load; none where the engine told of none."""
+    loads = [(trial, trial.load) for trial in case.usable if trial.load is not None]
+    told = [(trial, load.engine) for trial, load in loads if load.engine.get("connections")]
+    if not told or case.reference is None:
+        return None
+
+    def total(name: str) -> int:
+        return sum(int(engine["connections"].get(name, 0)) for _, engine in told)
+
+    read = [trial.connected for trial, _ in told if trial.connected is not None]
+    shared = [one.fairness for one in read]
+    return ConnectionWatch(
+        opened=total("opened"),
+        closed_by_server=total("closed_by_server"),
+        answered=sum(int(engine["requests"]["answered"]) for _, engine in told),
+        closed_by_client=total("closed_by_client"),
+        closed_by_error=total("closed_by_error"),
+        reuses=case.reference.plan.connection == "keep",
+        closed=_closed(read),
+        connect=_time(case, "connect", [one.connect_s for one in read]),
+        first=_time(case, "first", [one.first_s for one in read]),
+        other=_time(case, "other", [one.other_s for one in read]),
+        connects=sum(one.connects for one in read) if read else None,
+        resent=sum(one.resent for one in read) if read else None,
+        lasting=min((one.lasting for one in read), default=0),
+        best_over_worst=case.figure(
+            "best_over_worst", "ratio", [one.best_over_worst for one in read], [one.lasting for one in read]
+        ),
+        evenness=min((each.jain for each in shared if isinstance(each, Fairness)), default=None),
+    )
+
+
+def _time(case: CaseMeasures, name: str, found: list[Interval | Insufficient]) -> Figure:
+    samples = [int(one.independent) if isinstance(one, Interval) else 0 for one in found]
+    return case.figure(f"{name}_time.mean", "s", found, samples)
+
+
+def _closed(read: list[connected.Connected]) -> ClosedWatch | None:
+    """What the connections that the service closed have in common, over all trials."""
+    requests, ages = connected.closed(read)
+    found = keep_alive(requests, ages, np.ones(requests.size, dtype=bool))
+    if not isinstance(found, KeepAlive):
+        return None
+    values, counts = np.unique(requests, return_counts=True)
+    return ClosedWatch(
+        count=found.closed,
+        requests=int(values[counts.argmax()]),
+        same_requests=found.same_requests,
+        age_s=found.age_s,
+        same_age=found.same_age,
+    )
+
+
+# --- refusals ---------------------------------------------------------------------------------------------
+
+
+def refusals_of(case: CaseMeasures) -> tuple[RefusalWatch, ...]:
+    """What the service turned away in every trial, by status."""
+    found = refused.by_status([trial.refused for trial in case.usable])
+    return tuple(_refusal(case, status, parts) for status, parts in sorted(found.items()))
+
+
+def _refusal(case: CaseMeasures, status: int, parts: list[refused.Refused]) -> RefusalWatch:
+    samples = [int(one.rate.independent) for one in parts]
+    return RefusalWatch(
+        status=status,
+        share=case.level_figure("refused.share", "share", [one.share for one in parts]),
+        rate=case.figure("accepted.rate", "1/s", [one.rate for one in parts], samples),
+        burst=case.level_figure("accepted.burst", "requests", [one.burst for one in parts]),
+        dispersion=max(one.dispersion for one in parts),
+        offered_per_s=sum(one.ended_per_s for one in parts) / len(parts),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.stats import demand
 from loadlens.stats.interval import Floats, Insufficient, Interval
 
+SCATTER = 1.96  # standard errors to either side of a mean
 IDLE_CORES = 0.02  # what services may use without any request, where they were not watched idle
 
 
@@ -54,13 +56,9 @@ def _one_work(
     if isinstance(found, demand.Demand):
         one = found.per_request[0]
         return Estimate(metric, "s", one.point, one.low, one.high, trials, samples, one.method)
-    ratios = []
-    for load, cpu in last:
-        rate = _rate(load, step)
-        if rate > 0:
-            # Busy time and completions are of the same window, so the rate is exact for it.
-            exact = Interval(rate, rate, rate, float(load.ok.sum()), "counted")
-            ratios.append(demand.demand_with_background(cpu, exact, most_background=IDLE_CORES))
+    ratios = [
+        _ratio(rate, float(load.ok.sum()), cpu) for load, cpu in last if (rate := _rate(load, step)) > 0
+    ]
     known = [ratio for ratio in ratios if isinstance(ratio, Interval)]
     if not known:
         reason = next((r.reason for r in ratios if isinstance(r, Insufficient)), found.reason)
@@ -70,6 +68,19 @@ def _one_work(
     method = f"{known[0].method} at the highest load"
     point = float(np.mean([k.point for k in known]))
     return Estimate(metric, "s", point, min(lows), max(highs), trials, samples, method)
+
+
+def _ratio(rate: float, ended: float, cpu: Interval) -> Interval | Insufficient:
+    """Busy time over completions of one trial, which are of the same window: the rate is exact for it.
+
+    A trial that was read twice only has no interval of its own. What its requests took is then a mean over
+    `ended` of them, each off by its mean at most: 95 % of such means lie within 1.96 / sqrt(ended).
+    """
+    if cpu.low is None or cpu.high is None:
+        off = cpu.point * min(1.0, SCATTER / max(1.0, ended) ** 0.5)
+        cpu = replace(cpu, low=cpu.point - off, high=cpu.point + off)
+    exact = Interval(rate, rate, rate, ended, "counted")
+    return demand.demand_with_background(cpu, exact, most_background=IDLE_CORES)
 
 
 def _rate(load: StreamMeasures, name: str | None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +27,7 @@ MOST_USERS: Final = 1024
 START_WITHIN_S: Final = 60.0
 ASK_WITHIN_S: Final = 5.0
 NAME_LENGTH: Final = 40
+NEARLY: Final = 0.92  # of two names that are as alike, one is a slip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,18 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     if target.tls is not None:
         target = replace(target, tls=replace(target.tls, insecure=flags.insecure))
     steps = _steps([path for _, path in targets], flags)
+    said: list[str] = []
     return Aim(
         origin=target.origin,
         tls=target.tls,
         steps=steps,
         probe=None if probe is None else _probe_step(probe, steps, flags),
-        outside=_outside(target, flags, is_here=is_here),
+        outside=_outside(target, flags, is_here=is_here, said=said),
         services=() if flags.start is None else (_started(target, targets[0][1], flags, is_here=is_here),),
         timeout_ns=quantity(lambda text: units.duration_ns(text, at_least_ns=1), flags.timeout, "--timeout"),
         bounds=bounds,
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
+        cautions=tuple(said),
     )
 
 
@@ -179,7 +182,7 @@ def _name_of(path: str, taken: Sequence[str]) -> str:
 # --- what is watched, what is started --------------------------------------------------------------------
 
 
-def _outside(target: Target, flags: ExplainFlags, *, is_here: bool) -> Outside:
+def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, said: list[str]) -> Outside:
     from loadlens.model.topology import Outside
 
     if flags.pids and flags.start is not None:
@@ -194,7 +197,7 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool) -> Outside:
     host, ports = target.host, [("http", target.port)]
     scrape = None
     if flags.metrics is not None:
-        source, scrape = _scrape(flags.metrics, flags)
+        source, scrape = _scrape(flags.metrics, flags, said)
         if source.host != target.host and not (is_here and _is_here(source)):
             raise UsageError(
                 f"metrics of {source.host}, and the load goes to {target.host}",
@@ -217,10 +220,8 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool) -> Outside:
     )
 
 
-def _scrape(url: str, flags: ExplainFlags) -> tuple[Target, Scrape]:
+def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scrape]:
     """Where --metrics are, and what is read there; it is asked once, unless its service is not there yet."""
-    import difflib
-
     from loadlens.model.topology import Scrape
 
     target, path = target_of(url)
@@ -228,17 +229,25 @@ def _scrape(url: str, flags: ExplainFlags) -> tuple[Target, Scrape]:
         raise UsageError("metrics are scraped over plain HTTP", where="--metrics", hint="an http:// URL")
     if flags.start is None:
         text = _metrics(target, path)
-        samples = [line for line in text.splitlines() if _is_sample(line)]
-        names = dict.fromkeys(line.partition("{")[0].split()[0] for line in samples)
+        names = {line.partition("{")[0].split()[0] for line in text.splitlines() if _is_sample(line)}
         if not names:
             raise UsageError(f"no metrics in the Prometheus text format at {url}", where="--metrics")
-        near = difflib.get_close_matches(flags.requests or "", names, n=1)
-        # A counter may begin with its first request, so one that is not there yet is no fault by itself.
-        if near and flags.requests not in names:
-            raise UsageError(
-                f"{url} has no metric {flags.requests!r}", where="--requests", hint=f"did you mean {near[0]}?"
-            )
+        if flags.requests is not None and flags.requests not in names:
+            _refuse_a_slip(flags.requests, names, url, text)
+            said.append(f"{flags.requests} had no sample before the first request: it counts from 0 there")
     return target, Scrape(path=path, requests=flags.requests)
+
+
+def _refuse_a_slip(name: str, names: Iterable[str], url: str, text: str) -> None:
+    """A counter may begin with its first request; a name that is nearly another one is a slip."""
+    import difflib
+
+    declared = {
+        line.split()[2] for line in text.splitlines() if line.startswith("# ") and len(line.split()) > 2
+    }
+    near = difflib.get_close_matches(name, names, n=1, cutoff=NEARLY)
+    if near and not {name, name.removesuffix("_total")} & declared:
+        raise UsageError(f"{url} has no metric {name!r}", where="--requests", hint=f"did you mean {near[0]}?")
 
 
 def _metrics(target: Target, path: str) -> str:

@@ -1,76 +1,209 @@
 """Findings: one file each, its docstring is its page in the reference. A rule sees Facts and nothing else.
 
-A new rule is a new file with ID, TITLE and assess(), one line in RULES, and fixtures: one record where it
-fires and one near miss where it stays silent.
+A new rule is a new file with ID, TITLE, EXPLAINS and `assess`, one line in `RULES`, and fixtures: one record
+where it fires and one near miss where it stays silent. A rule that must know what the others found has
+`assess_after` instead and stands in `AFTER`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from loadlens.findings import (
+    accept_drops,
+    accounting_deficit,
+    accounting_excess,
+    accounting_explained,
+    backend_slow_one,
+    cgroup_throttled,
+    co_omission,
+    colocation_contention,
+    cpu_saturated,
+    db_lock,
     db_lock_timeouts,
+    db_pool,
+    disk_bound,
+    downstream_serialised,
+    drift_data_growth,
+    drift_leak,
     eventloop_blocked,
+    failure_misclassified,
+    fairness_starvation,
     gen_bottleneck,
     healthy,
+    hol_correlation,
+    host_interference,
+    http_keepalive_limit,
+    http_no_reuse,
+    lb_imbalance,
+    little_violation,
+    load_underdriven,
+    logging_per_request,
+    loop_multipass,
+    mixture_slow_path,
+    network_bound,
+    noise_between_runs,
+    outside_handler_wait,
+    pause_aperiodic,
+    pause_periodic,
+    quantile_boundary,
+    quantile_insufficient,
+    ratelimit_active,
+    retrograde_throughput,
+    retry_amplification,
     saturation_plateau,
+    scaling_workers,
+    shed_overload,
+    steady_none,
+    tcp_timer_mode,
+    threads_pool_limit,
+    timeouts_cliff,
+    warmup_incomplete,
 )
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Absent, Finding, NotAssessed
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from loadlens.model.notes import NOTES
 
-Rule = Callable[[Facts], Finding | Absent | NotAssessed]
+Answer = Finding | Absent | NotAssessed
 
-RULES: Mapping[str, Rule] = {
-    gen_bottleneck.ID: gen_bottleneck.assess,
-    saturation_plateau.ID: saturation_plateau.assess,
-    eventloop_blocked.ID: eventloop_blocked.assess,
-    db_lock_timeouts.ID: db_lock_timeouts.assess,
-}
 
-EXPLAINS: Mapping[str, tuple[str, ...]] = {  # cause -> what it makes appear
-    gen_bottleneck.ID: (saturation_plateau.ID, eventloop_blocked.ID),
-    eventloop_blocked.ID: (saturation_plateau.ID,),
-}
+class Page(Protocol):
+    """A file of a rule."""
+
+    __name__: str
+    __doc__: str | None
+    ID: str
+    TITLE: str
+    EXPLAINS: tuple[str, ...]  # rules whose findings this one makes appear
+
+
+class Rule(Page, Protocol):
+    """A rule that needs facts alone."""
+
+    def assess(self, facts: Facts) -> Answer: ...
+
+
+class LaterRule(Page, Protocol):
+    """A rule that also needs what was found before it."""
+
+    def assess_after(self, facts: Facts, others: Sequence[Answer]) -> Answer: ...
+
+
+RULES: tuple[Rule, ...] = (
+    gen_bottleneck,
+    retrograde_throughput,
+    load_underdriven,
+    colocation_contention,
+    host_interference,
+    warmup_incomplete,
+    little_violation,
+    accounting_excess,
+    accounting_deficit,
+    accounting_explained,
+    failure_misclassified,
+    co_omission,
+    steady_none,
+    noise_between_runs,
+    quantile_boundary,
+    quantile_insufficient,
+    saturation_plateau,
+    eventloop_blocked,
+    db_lock,
+    db_lock_timeouts,
+    cgroup_throttled,
+    http_keepalive_limit,
+    http_no_reuse,
+    ratelimit_active,
+    shed_overload,
+    accept_drops,
+    fairness_starvation,
+    timeouts_cliff,
+    retry_amplification,
+    lb_imbalance,
+    backend_slow_one,
+    disk_bound,
+    logging_per_request,
+    network_bound,
+    scaling_workers,
+    pause_periodic,
+    drift_leak,
+    drift_data_growth,
+    tcp_timer_mode,
+    db_pool,
+    threads_pool_limit,
+    outside_handler_wait,
+)
+AFTER: tuple[LaterRule, ...] = (  # in this order; the last one looks at all others
+    loop_multipass,
+    hol_correlation,
+    cpu_saturated,
+    pause_aperiodic,
+    mixture_slow_path,
+    downstream_serialised,
+    healthy,
+)
+PAGES: tuple[Page, ...] = (*RULES, *AFTER)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What all rules together say of a record."""
 
-    findings: tuple[Finding, ...]  # by impact, then grade; those that another explains come last
+    findings: tuple[Finding, ...]  # by impact, then grade; then those that another explains; notes come last
     absent: tuple[Absent, ...]
     not_assessed: tuple[NotAssessed, ...]
 
 
 def assess(facts: Facts) -> Verdict:
     """Ask every rule, fold what another finding explains, and order the rest."""
-    answers = [rule(facts) for rule in RULES.values()]
-    answers.append(healthy.assess_after(facts, answers))
+    answers: list[Answer] = [rule.assess(facts) for rule in RULES]
+    for rule in AFTER:
+        answers.append(rule.assess_after(facts, answers))
     found = fold([answer for answer in answers if isinstance(answer, Finding)])
     return Verdict(
-        tuple(sorted(found, key=lambda f: (f.explained_by is not None, -round(f.impact, 2), -f.grade))),
+        tuple(sorted(found, key=_place)),
         tuple(answer for answer in answers if isinstance(answer, Absent)),
         tuple(answer for answer in answers if isinstance(answer, NotAssessed)),
     )
 
 
+def _place(finding: Finding) -> tuple[bool, bool, float, int]:
+    is_folded = finding.explained_by is not None
+    return finding.rule in NOTES, is_folded, -round(finding.impact, 2), -finding.grade
+
+
 def fold(findings: list[Finding]) -> list[Finding]:
-    """Mark each finding that another one explains on at least one curve, causes first."""
-    by_rule = {finding.rule: finding for finding in findings}
+    """Mark each finding that another one explains on at least one curve, the weightier cause first.
+
+    One that is itself a cause of others stands as long as it holds on a curve on which the other does not.
+    Under one that is only suspected nothing is folded that is more than that itself: a suspicion must not
+    hide what was shown. What a rule folded itself stays where it is, and explains nothing.
+    """
+    explains = {page.ID: page.EXPLAINS for page in PAGES}
+    free = [f for f in findings if f.explained_by is None and f.explains_others]
+    causes = sorted(free, key=lambda f: (-f.grade, -f.impact))
     folded = []
     for finding in findings:
         cause = next(
             (
-                rule
-                for rule, effects in EXPLAINS.items()
-                if finding.rule in effects and rule in by_rule and _overlap(by_rule[rule], finding)
+                f.rule
+                for f in causes
+                if finding.rule in explains.get(f.rule, ())
+                and f.grade >= min(finding.grade, Grade.PROBABLE)
+                and (_covers(f, finding) if explains.get(finding.rule) else _overlap(f, finding))
             ),
-            None,
+            finding.explained_by,
         )
         folded.append(replace(finding, explained_by=cause))
     return folded
 
 
 def _overlap(cause: Finding, effect: Finding) -> bool:
-    return bool(set(cause.curves) & set(effect.curves))
+    # Without curves it holds for the whole record, as what a counter says over all trials.
+    return not effect.curves or bool(set(cause.curves) & set(effect.curves))
+
+
+def _covers(cause: Finding, effect: Finding) -> bool:
+    return _overlap(cause, effect) and set(effect.curves) <= set(cause.curves)

@@ -4,16 +4,18 @@
 time-out ends the wait and the server answers with an error. More load means more of them.
 
 **Needs.** Answers with a status of 500 or above, at least 0.1 % of the requests at the highest load, and
-more of them there than at the lowest. Then at least one sign of a lock: these answers pile up at one time
-(half of them within 10 % of their median) that is a time-out which people set (1, 2, 3, 5, 10, 15, 20, 30, 50
-or 60 s, in all or above the successes), or the server's log says so.
+at least twice the share of the lowest. Then at least one sign of a lock. The server's log says so. Or these
+answers pile up at one time (half of them within 10 % of their median), while gauges show a lock that is
+always held and more than 0.5 who wait for it. Without either, when that time is a time-out which people set
+(1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s, in all or above the successes), it is suspected.
 
-**Ruled out by.** The client's own time-out (these have no status). Errors that were there at the lowest load
-already. Without a gauge of the database a full connection pool with a time-out looks the same: unless the
-log names a lock, that rival stays open. So the finding is never more than probable here.
+**Ruled out by.** The client's own time-out (these have no status). Errors that were there at the lowest
+load already. A pool of connections whose gauges show it full and waited for, unless those who hold its
+connections wait for the lock. Without gauges and without a log that names a lock a full pool with a
+time-out looks the same: that rival stays open.
 
 **Thresholds.** 0.1 %: below, single faults are as likely. Half within 10 %: times of queued requests spread
-by far more.
+by far more. Those of the gauges are `db.lock`'s and `db.pool`'s.
 
 **Do.** One writer with a queue, shorter transactions, retries with a pause, a lock time-out below the
 deadline of the request.
@@ -23,17 +25,22 @@ deadline of the request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from loadlens.findings import evidence as weigh
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import places as held
+from loadlens.findings.common import waits
 from loadlens.looks import numbers
-from loadlens.model.facts import Curve, Facts, FailureMode, LogSign, Step
-from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.facts import Curve, Facts, FailureMode, LogSign, Places, Step
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 
 ID = "db.lock-timeouts"
 TITLE = "lock waits end in errors"
+EXPLAINS: tuple[str, ...] = ()
 
 LEAST_SHARE = 0.001
+RISES = 2.0  # times what there was at the lowest load
+SPOKEN_FOR = 0.1  # lines of the log for each error: fewer may be about something else
 PILED = 0.5
 FEWEST_FOR_A_PILE = 3
 USUAL_TIMEOUTS_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 60.0)
@@ -50,8 +57,9 @@ class Look:
     mode: FailureMode  # the most frequent
     count: int
     share: float
-    share_before: float  # at the lowest load
+    share_before: float | None  # at the lowest load; none: these are its errors, or it was not counted
     sign: LogSign | None
+    lock: Places | None  # with a line before it, as its gauges say
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -76,40 +84,55 @@ def _look(curve: Curve) -> Look | None:
         errors = [mode for mode in step.failures if mode.status >= SERVER_ERROR]
         if not errors or not step.issued:
             continue
-        count = sum(mode.count for mode in errors)
+        mode = max(errors, key=lambda mode: mode.count)
+        count = sum(one.count for one in errors if one.status == mode.status)
         lightest = curve.steps[0]
-        before = sum(mode.count for mode in lightest.failures if mode.status >= SERVER_ERROR)
+        before = sum(one.count for one in lightest.failures if one.status == mode.status)
         return Look(
             curve,
             step,
-            max(errors, key=lambda mode: mode.count),
+            mode,
             count,
             count / step.issued,
-            before / lightest.issued if lightest is not step and lightest.issued else 0.0,
+            before / lightest.issued if lightest is not step and lightest.issued else None,
             next((sign for sign in step.log_signs if sign.kind == "lock"), None),
+            next((one for one in step.places if one.kind == "lock" and _is_line(one)), None),
         )
     return None
 
 
+def _is_line(places: Places) -> bool:
+    """Whether it is held all the time and waited for, as far as its own gauges say."""
+    holders = held.point(places.held) or 0.0
+    if held.has_waiters(places) is not True:
+        return False
+    if places.kind == "lock":
+        return places.held_is_at_most or held.LEAST_HELD <= holders <= held.ONE_HOLDER
+    bound = held.point(places.bound)
+    return bound is not None and holders >= held.TAKEN_UP * bound
+
+
 def _finding(look: Look) -> Finding | None:
-    piles, logged = _piles(look.mode), look.sign is not None
+    logged = look.sign is not None
+    is_known = logged or look.lock is not None
+    piles = _piles(look.mode, at_any_time=look.lock is not None)
     if not logged and not piles:
         return None
     signals = _signals(look, piles)
     rivals = [
         weigh.rival("time-out of the client", f"the server answered with {look.mode.status}", True),
+        _pool_rival(look),
         weigh.rival(
-            "full connection pool",
-            "the log names a lock" if logged else "no gauge of the pool, and no line of the log names a lock",
-            True if logged else None,
+            "lock held elsewhere",
+            "no gauge of lock waits" if look.lock is None else held.told(look.lock.held),
+            None if look.lock is None else True,
         ),
-        weigh.rival("lock held elsewhere", "no gauge of lock waits", None),
     ]
     needed = signals if piles else [s for s in signals if s.evidence.signal != "errors.pile"]
-    grade = weigh.grade_of(needed, rivals, cap=Grade.PROBABLE if logged else Grade.SUSPECTED)
+    grade = weigh.grade_of(needed, rivals, cap=weigh.cap_of(look.curve) if is_known else Grade.SUSPECTED)
     if grade is None:
         return None
-    verb = "is held too long" if logged else "may be held too long"
+    verb = "may be held too long" if grade is Grade.SUSPECTED else "is held too long"
     return Finding(
         rule=ID,
         grade=grade,
@@ -126,14 +149,33 @@ def _finding(look: Look) -> Finding | None:
         "the lock time-out below the deadline of the request"
         f" ({numbers.with_unit(look.mode.median_s or 0.0, 's')} now).",
         confirm="twice the lock time-out: the errors come later by as much; one writer: they vanish",
-        unknown=("no gauge of lock waits or of the connection pool was read",),
+        unknown=() if look.lock is not None else ("no gauge of lock waits was read",),
         curves=(look.curve.label,),
     )
 
 
+def _pool_rival(look: Look) -> Counter:
+    """A pool that is full and waited for makes requests time out as well."""
+    name = "full connection pool"
+    if look.sign is not None:
+        return weigh.rival(name, "the log names a lock", True)
+    pools = [one for one in look.step.places if one.kind == "pool"]
+    full = next((one for one in pools if _is_line(one)), None)
+    if full is not None:
+        inner = held.within(look.step, full)
+        text = f"{held.told(full.held)}, {held.told(full.waiting)}"
+        if inner is not None and inner is look.lock:
+            return weigh.rival(name, f"{text}: they wait for the lock", True)
+        return weigh.rival(name, text, False)
+    if pools:
+        return weigh.rival(name, f"{held.told(pools[0].held)}: no line there", True)
+    if look.lock is not None:
+        return weigh.rival(name, f"{held.told(look.lock.waiting)}: the line is at the lock", True)
+    return weigh.rival(name, "no gauge of the pool, and no line of the log names a lock", None)
+
+
 def _signals(look: Look, piles: bool) -> list[weigh.Signal]:
     status = look.mode.status
-    before, share = weigh.percent(look.share_before), weigh.percent(look.share)
     found = [
         weigh.stated(
             "errors.share",
@@ -142,20 +184,45 @@ def _signals(look: Look, piles: bool) -> list[weigh.Signal]:
             f"{status} at {look.step.load:g} users (limit {weigh.percent(LEAST_SHARE)})",
             chip=f"{weigh.percent(look.share)} end with {status}",
         ),
-        weigh.stated(
-            "errors.rise",
-            look.share > look.share_before,
-            text=f"{before} at the lowest load, {share} at {look.step.load:g} users",
-            chip=f"{before} to {share} with load",
-        ),
+        _rise(look),
         weigh.stated(
             "errors.pile", True if piles else None, text=_pile_text(look.mode), chip=_pile_chip(look.mode)
         ),
     ]
+    if look.mode.median_s is not None:
+        found.append(_time_of(look, look.mode.median_s))
+    if look.lock is not None:
+        found.append(held.waiting_signal(look.lock, "lock.waiters"))
     if look.sign is not None:
         text = f'the server\'s log says so {look.sign.count} times: "{look.sign.sample}"'
-        found.append(weigh.stated("server.log", True, text=text, chip=f"log: {look.sign.count} lines"))
+        passed = True if look.sign.count >= SPOKEN_FOR * look.count else None
+        found.append(weigh.stated("server.log", passed, text=text, chip=f"log: {look.sign.count} lines"))
     return found
+
+
+def _rise(look: Look) -> weigh.Signal:
+    """Waits for a lock grow with the load: errors that hardly do may be there anyway."""
+    share, before = f"{weigh.percent(look.share)} at {look.step.load:g} users", look.share_before
+    if before is None:
+        is_over = look.step is look.curve.steps[0] and look.step is not look.curve.steps[-1]
+        text = f"{share}, none at higher loads" if is_over else f"{share}, at the lowest load not known"
+        return weigh.stated("errors.rise", False if is_over else None, text=text)
+    text = f"{weigh.percent(before)} at the lowest load, {share}"
+    passed = False if look.share <= before else True if look.share >= RISES * before else None
+    chip = f"{weigh.percent(before)} to {weigh.percent(look.share)} with load"
+    return weigh.stated("errors.rise", passed, text=text, chip=chip)
+
+
+def _time_of(look: Look, median_s: float) -> weigh.Signal:
+    """After what time these answers come: the number that a longer time-out must move."""
+    text = f"half of them come within {numbers.with_unit(median_s, 's')}"
+    success = look.mode.success_median_s
+    # Who waited for the lock in vain waited about as long as who got it. A log may know better.
+    is_soon = look.sign is None and success is not None and median_s < waits.FAST * success
+    if is_soon:
+        text += f", half of the successes within {numbers.with_unit(success or 0.0, 's')}: they end no wait"
+    signal = weigh.stated("errors.time", not is_soon, text=text)
+    return replace(signal, evidence=replace(signal.evidence, value=median_s))
 
 
 def _excess(mode: FailureMode) -> float | None:
@@ -175,10 +242,11 @@ def _near_timeout(mode: FailureMode) -> float | None:
     return None
 
 
-def _piles(mode: FailureMode) -> bool:
-    if mode.count < FEWEST_FOR_A_PILE:
+def _piles(mode: FailureMode, *, at_any_time: bool) -> bool:
+    """Whether most come at one time: a usual time-out, or any where a lock is known to be waited for."""
+    if mode.count < FEWEST_FOR_A_PILE or mode.pile is None or mode.pile < PILED:
         return False
-    return mode.pile is not None and mode.pile >= PILED and _near_timeout(mode) is not None
+    return at_any_time or _near_timeout(mode) is not None
 
 
 def _pile_text(mode: FailureMode) -> str:
@@ -206,6 +274,9 @@ def _pile_chip(mode: FailureMode) -> str:
 
 
 def _explanation(look: Look) -> str:
+    if look.sign is None and look.lock is not None:
+        at = f"{held.told(look.lock.held)} and {held.told(look.lock.waiting)}"
+        return f"{at} at {weigh.users(look.step.load)}; {_pile_text(look.mode)}."
     if look.sign is None:
         return f"{_pile_text(look.mode)}."
     told = f'The server\'s log says "{look.sign.sample}" {look.sign.count} times'

@@ -5,19 +5,23 @@ that process, however cheap, waits until the computation ends. One process answe
 expensive requests per second, D being their CPU time, and from (D + Z) / D users per process on they queue.
 
 **Needs.** At the highest load: each working process is occupied (computing, or waiting for a core) at least
-85 % of the time, on one hot thread; an expensive request takes at least 2 ms of CPU; probes on connections
-of their own are held up for as long as that occupation says, within 0.1 (a probe that arrives at random
-sees the utilisation: PASTA), and their mean wait is at least a quarter of what expensive requests wait.
+85 % of the time, on one hot thread, beside which others do less than a fifth of its work; an expensive
+request takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that
+occupation says, within 0.1 (a probe that arrives at random sees the utilisation: PASTA), and their mean wait
+is at least a quarter of what expensive requests wait.
 
 **Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
-several are hot and probes wait a tenth as long). Pauses such as garbage collection (they hold up few probes).
-A lock in a database (CPU has room). The generator being late. Generator, service or other programs taking
-cores from each other.
+several are hot, or together they want more than one core, and probes wait a tenth as long). Pauses such as
+garbage collection (they hold up few probes). A lock in a database (CPU has room). The generator being late.
+Generator, service or other programs taking cores from each other.
 
 **Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
 passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:
 0.25 stands between. Below 2 ms of work one queue and fair sharing look the same, as the kernel's time slices
-are as long. 0.85: at that utilisation a queue takes 6.7 times its idle time.
+are as long. 0.85: at that utilisation a queue takes 6.7 times its idle time. A thread computes or waits for a
+core, so one alone wants no more than 1; 1.25 leaves room for two counters that are read one after the other.
+A fifth: collectors and compilers of a runtime stay below where the loop itself is the limit, and of threads
+that share the work the second does nearly what the first does.
 
 **Do.** Move the work off the loop (a thread or process pool), or run more processes, up to the cores. With
 the work in threads one process can use all cores: capacity min(cores, threads) / D.
@@ -28,23 +32,28 @@ work in threads: probes stop waiting for it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from loadlens.findings import evidence as weigh
-from loadlens.findings.curves import Capacity, capacity_of, working
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import Capacity, capacity_of, working
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed, Prediction
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.probes import Waiting, waiting
 
 ID = "eventloop.blocked"
 TITLE = "a request's CPU work holds up its whole process"
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "loop.multipass", "hol.correlation")
 
 OCCUPIED = 0.85
 LEAST_WORK_S = 0.002
 COUPLED = 0.25
 DELAY_TOLERANCE = 0.10
+ONE_THREAD = 1.25  # cores that one thread may seem to want, as two counters are read
+HELPER = 0.2  # of the CPU of the busiest thread: a collector or a compiler of the runtime, beside the loop
+HALF = 0.5  # occupied: below, a process that only supervises would seem to serve
 FEW_DELAYED = 0.5  # pauses of a collector that hold up more than half of the probes are not pauses
 
 
@@ -58,6 +67,7 @@ class Look:
     dear: RequestClass
     processes: tuple[ProcessWatch, ...]
     occupied: Interval  # cores computing or waiting for a core, least of the working processes
+    met: float  # share of the time for which a probe meets a process that is occupied
     work_s: float
     waits: Waiting | Insufficient
     passes_before: Interval | None  # the same at the next lower load
@@ -88,28 +98,22 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 def _look(curve: Curve) -> Look | str:
     """What the highest step shows, or the signal that is missing."""
-    if not curve.steps:
-        return "no valid trial"
-    if not any(step.probes for step in curve.steps):
-        return "needs a probe: a thin stream of cheap requests beside the load"
-    place = max(
-        (i for i, step in enumerate(curve.steps) if _probe(step) and step.longest_class()), default=None
-    )
-    if place is None:
-        return "no request of the load and no probe ended in the measured part: longer trials"
+    place = place_of(curve)
+    if isinstance(place, str):
+        return place
     step = curve.steps[place]
-    probe = _probe(step)
+    probe = probe_of(step)
     assert probe is not None  # such a step was looked for
     processes = working(step)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
     if not isinstance(curve.work, Estimate):
         return f"the CPU time of one request is not known: {curve.work.reason}"
-    dear = next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
+    dear = dearest(curve, step)
     if dear is None:
         return "no request was answered at the highest load"
     occupied = min((_occupied(p) for p in processes), key=lambda interval: interval.point)
-    before = _waits(curve.steps[place - 1], probe.label, curve) if place > 0 else None
+    before = waits_of(curve.steps[place - 1], probe.label, curve) if place > 0 else None
     return Look(
         curve=curve,
         step=step,
@@ -117,25 +121,54 @@ def _look(curve: Curve) -> Look | str:
         dear=dear,
         processes=tuple(processes),
         occupied=occupied,
+        met=min(occupied.point, _met(curve, processes)),
         work_s=curve.work.point,
-        waits=_waits(step, probe.label, curve),
+        waits=waits_of(step, probe.label, curve),
         passes_before=before.passes if isinstance(before, Waiting) else None,
     )
 
 
-def _probe(step: Step) -> ProbeWatch | None:
-    """The probe that waits longest among those that are cheap and were sent in time."""
+def _met(curve: Curve, processes: list[ProcessWatch]) -> float:
+    """Mean occupation of all processes that serve; one that works at another level may have no load here."""
+    at_levels = [working(step) for step in curve.steps]
+    serve = [len(found) for found in at_levels if any(_occupied(p).point >= HALF for p in found)]
+    return sum(_occupied(p).point for p in processes) / max([len(processes), *serve])
+
+
+def place_of(curve: Curve) -> int | str:
+    """The number of the highest step at which load and probe were answered, or what is missing."""
+    if not curve.steps:
+        return "no valid trial"
+    if not any(step.probes for step in curve.steps):
+        return "needs a probe: a thin stream of cheap requests beside the load"
+    place = max(
+        (i for i, step in enumerate(curve.steps) if probe_of(step) and step.longest_class()), default=None
+    )
+    if place is None:
+        return "no request of the load and no probe ended in the measured part: longer trials"
+    return place
+
+
+def dearest(curve: Curve, step: Step) -> RequestClass | None:
+    """The class of requests that is dearest alone, as it is at this step."""
+    return next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
+
+
+def probe_of(step: Step) -> ProbeWatch | None:
+    """The probe that waits longest among those that were sent in time; of late ones if there is no other."""
     usable = [p for p in step.probes if isinstance(p.response.mean, Estimate) and p.idle_s is not None]
-    return max(usable, key=_mean_of, default=None)
+    in_time = [p for p in usable if not p.is_late]
+    return max(in_time or usable, key=_mean_of, default=None)
 
 
 def _mean_of(probe: ProbeWatch) -> float:
     return probe.response.mean.point if isinstance(probe.response.mean, Estimate) else 0.0
 
 
-def _waits(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
+def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
+    """How a probe and the dearest requests wait at a step, beyond what each takes alone."""
     probe = next((p for p in step.probes if p.label == label), None)
-    dear = next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
+    dear = dearest(curve, step)
     if probe is None or probe.idle_s is None or dear is None:
         return Insufficient("the probe or the expensive requests were not measured")
     watched, expensive = weigh.interval_of(probe.response.mean), weigh.interval_of(dear.response.mean)
@@ -177,7 +210,6 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         advice=_advice(facts, look),
         confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
         "or the work in threads: probes no longer wait for it",
-        predictions=_predictions(facts, look),
         unknown=_unknown(look),
         curves=(look.curve.label,),
     )
@@ -190,14 +222,15 @@ def _signals(look: Look) -> list[weigh.Signal]:
         else "the working process"
     )
     occupied, hot = look.occupied, [p.hot_threads for p in look.processes]
-    threads = None if any(h is None for h in hot) else all(h == 1 for h in hot)
+    single = [_is_single(p) for p in look.processes]
+    threads = None if None in single else all(single)
     return [
         weigh.at_least(
             "process.occupied",
             occupied,
             OCCUPIED,
-            text=f"{many} is occupied {occupied.point:.2f} of the time "
-            f"({_range(occupied)}; limit {OCCUPIED})",
+            text=f"{many} is occupied {occupied.point:.2f} of the time"
+            f"{weigh.ends(occupied.low, occupied.high, f'limit {OCCUPIED}')}",
             chip=f"process occupied {occupied.point:.2f}",
         ),
         weigh.stated(
@@ -205,7 +238,7 @@ def _signals(look: Look) -> list[weigh.Signal]:
             threads,
             text="threads were not read"
             if threads is None
-            else f"hot threads a process: {_listed(hot)}, needs 1",
+            else f"hot threads a process: {_listed(hot)}{_helped(look)}, needs 1",
             chip="one hot thread" if threads else "",
         ),
         weigh.at_least(
@@ -232,8 +265,8 @@ def _coupling_signal(look: Look) -> weigh.Signal:
         waits.coupling,
         COUPLED,
         text=f"{look.probe.label} waits {numbers.with_unit(waits.probe_s, 's')}, "
-        f"{waits.coupling.point:.2f} of what {look.dear.label} waits "
-        f"({_range(waits.coupling)}; limit {COUPLED})",
+        f"{waits.coupling.point:.2f} of what {look.dear.label} waits"
+        f"{weigh.ends(waits.coupling.low, waits.coupling.high, f'limit {COUPLED}')}",
         chip=f"probe waits {waits.coupling.point:.2f} as long",
     )
 
@@ -243,11 +276,12 @@ def _delayed_signal(look: Look) -> weigh.Signal:
     delayed = look.probe.delayed
     if not isinstance(delayed, Estimate):
         return weigh.at_least("probe.delayed", delayed, 0.0, text="share of probes held up")
-    occupied = min(1.0, look.occupied.point)
+    occupied = look.met
     # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
     short_of = occupied - delayed.point
     text = (
-        f"{weigh.percent(delayed.point)} of probes are held up ({_range(delayed)}), the process is occupied "
+        f"{weigh.percent(delayed.point)} of probes are held up"
+        f"{weigh.ends(delayed.low, delayed.high)}, the process is occupied "
         f"{weigh.percent(occupied)} of the time (within {DELAY_TOLERANCE})"
     )
     signal = weigh.stated(
@@ -270,7 +304,6 @@ def _delayed_signal(look: Look) -> weigh.Signal:
 
 def _rivals(facts: Facts, look: Look) -> list[Counter]:
     occupied = look.occupied.point
-    hot = [p.hot_threads for p in look.processes]
     delayed = look.probe.delayed
     share = delayed.point if isinstance(delayed, Estimate) else None
     full = occupied >= OCCUPIED
@@ -285,11 +318,7 @@ def _rivals(facts: Facts, look: Look) -> list[Counter]:
             "processes compute, they do not wait" if full else f"CPU has room ({occupied:.2f})",
             full,
         ),
-        weigh.rival(
-            "threads that share a core",
-            "threads were not read" if None in hot else f"hot threads a process: {_listed(hot)}",
-            None if None in hot else all(h == 1 for h in hot),
-        ),
+        _threads(look),
         weigh.rival(
             "pauses of a collector",
             "probes were not counted"
@@ -301,6 +330,36 @@ def _rivals(facts: Facts, look: Look) -> list[Counter]:
         weigh.shared_cores_rival(look.curve, look.step, facts.cores),
         weigh.interference_rival(look.step, facts.cores),
     ]
+
+
+def _threads(look: Look) -> Counter:
+    """Several threads in a process: several are hot, or together they want more than one core."""
+    name = "threads that share a core"
+    hot = [p.hot_threads for p in look.processes]
+    wanted = max(_known(p.occupied).point for p in look.processes)
+    if wanted > ONE_THREAD:
+        return weigh.rival(name, f"the threads of one process want {wanted:.1f} cores", False)
+    if None in hot:
+        return weigh.rival(name, "threads were not read", None)
+    text = f"hot threads a process: {_listed(hot)}{_helped(look)}"
+    return weigh.rival(name, text, all(_is_single(p) for p in look.processes))
+
+
+def _is_single(process: ProcessWatch) -> bool | None:
+    """Whether one thread does the work, alone or with helpers that do little beside it; none: not read."""
+    if process.hot_threads is None:
+        return None
+    helped = process.second_thread is not None and process.second_thread < HELPER
+    return process.hot_threads == 1 or (process.hot_threads > 1 and helped)
+
+
+def _helped(look: Look) -> str:
+    """What the second thread does, where there is more than one that is hot."""
+    known = [p.second_thread for p in look.processes if p.second_thread is not None]
+    several = any((p.hot_threads or 0) > 1 for p in look.processes)
+    if not several or len(known) < len(look.processes):
+        return ""
+    return f" (the second does {weigh.percent(max(known))} of the first, limit {weigh.percent(HELPER)})"
 
 
 def _generator_rival(look: Look) -> Counter:
@@ -384,38 +443,14 @@ def _advice(facts: Facts, look: Look) -> str:
     )
 
 
-def _predictions(facts: Facts, look: Look) -> tuple[Prediction, ...]:
-    """Only what is arithmetic: the ceiling that cores and CPU time set."""
-    work, rate = look.curve.work, look.dear.rate
-    if not isinstance(work, Estimate) or not isinstance(rate, Estimate):
-        return ()
-    counted = rate.high is not None and rate.low is not None and rate.high - rate.low < rate.point
-    cores = look.curve.cores_allotted
-    if len(look.processes) >= cores:
-        return ()
-    after = Estimate(
-        "throughput",
-        "1/s",
-        cores / work.point,
-        cores / work.high if work.high else None,
-        cores / work.low if work.low else None,
-        work.trials,
-        work.samples,
-        f"arithmetic: {cores:g} cores over the CPU time of one request",
-    )
-    by_law = "in flight over mean response time (Little's law)"
-    before = rate if counted else replace(rate, point=_rate(look), low=None, high=None, method=by_law)
-    return (Prediction(f"most {look.dear.label}/s with the work in threads", before, after),)
-
-
 def _unknown(look: Look) -> tuple[str, ...]:
     found = []
-    if isinstance(look.waits, Waiting) and look.waits.passes.point > 1.25:
+    if isinstance(look.waits, Waiting) and 1.25 < look.waits.passes.point < math.inf:
         low, high = look.waits.passes.low, look.waits.passes.high
         text = f"{look.dear.label} seems to queue {look.waits.passes.point:.1f} times a request"
         if low is not None and high is not None:
             text += f" ({low:.1f}–{high:.1f})"
-        if look.passes_before is not None:
+        if look.passes_before is not None and look.passes_before.point < math.inf:
             text += f", {look.passes_before.point:.1f} at the level before"
         found.append(f"{text}: each await behind blocking work waits again")
     if not look.probe.fresh_connections:
@@ -449,12 +484,6 @@ def _known(figure: object) -> Interval:
     if isinstance(figure, Estimate):
         return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
     return Interval(0.0, None, None, 0.0, "not measured")
-
-
-def _range(figure: Interval | Estimate) -> str:
-    low = "open" if figure.low is None else f"{figure.low:.2f}"
-    high = "open" if figure.high is None else f"{figure.high:.2f}"
-    return f"{low}–{high}"
 
 
 def _listed(counts: list[int | None]) -> str:

@@ -1,11 +1,12 @@
 """Nothing limits the service in the tested range.
 
 **Means.** Every rule that could look stayed silent, every gate passed, and the load did not reach a plateau.
+A load that ended before the capacity is said first: then nothing is known beyond it.
 
-**Needs.** No finding of grade probable or above; no failed gate; processes watched, so that headroom can be
-named.
+**Needs.** No finding that names a limit; no failed gate; processes watched, so that headroom can be named.
+Rules that could not look are listed with what they lack; without a load curve it is suspected at most.
 
-**Ruled out by.** A failed gate, or any other finding.
+**Ruled out by.** A failed gate, or any other finding but one that only says how far figures go.
 
 **Thresholds.** None of its own: it stands on the gates and on the thresholds of every rule that looked.
 
@@ -18,12 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loadlens.findings import evidence as weigh
+from loadlens.findings import load_underdriven, saturation_plateau
+from loadlens.findings.common import evidence as weigh
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.notes import NOTES
 
 ID = "no-finding.healthy"
 TITLE = "nothing limits in the tested range"
+EXPLAINS: tuple[str, ...] = ()
 
 
 def assess_after(
@@ -34,7 +38,7 @@ def assess_after(
     tops = [(c, s) for c, s in tops if isinstance(s.throughput, Estimate)]
     if not tops:
         return NotAssessed(ID, TITLE, "no throughput was measured")
-    found = [other for other in others if isinstance(other, Finding)]
+    found = [other for other in others if isinstance(other, Finding) and other.rule not in NOTES]
     if found:
         return Absent(ID, TITLE, f"found: {', '.join(f.rule for f in found)}")
     failed = [gate for gate in facts.gates if gate.passed is False]
@@ -48,13 +52,22 @@ def _rate(step: Step) -> float:
     return step.throughput.point if isinstance(step.throughput, Estimate) else 0.0
 
 
+def _used(facts: Facts, curve: Curve, step: Step) -> float:
+    """Share of the service's cores that is taken: by itself, and by all on cores that others may use too."""
+    used = step.server_cores / curve.cores_allotted if curve.cores_allotted else 0.0
+    shares_all = curve.is_here and curve.shares_cores is not False and curve.cores_allotted >= facts.cores
+    if shares_all and isinstance(step.host_cpu, Estimate):
+        used = max(used, step.host_cpu.point / facts.cores)
+    return min(1.0, used)
+
+
 def _finding(
     facts: Facts, curve: Curve, step: Step, others: Sequence[Finding | Absent | NotAssessed]
 ) -> Finding | NotAssessed:
     unseen = [other for other in others if isinstance(other, NotAssessed)]
     if not step.processes:
         return NotAssessed(ID, TITLE, "needs the CPU of the service's processes, else headroom is unknown")
-    used = step.server_cores / curve.cores_allotted if curve.cores_allotted else 0.0
+    used = _used(facts, curve, step)
     unit = "users" if curve.is_closed else "/s offered"
     signals = [
         weigh.stated(
@@ -65,11 +78,12 @@ def _finding(
         ),
         weigh.stated(
             "rules",
-            True if not unseen else None,
+            None if any(other.rule == saturation_plateau.ID for other in unseen) else True,
             text=f"{len(others) - len(unseen)} rules looked, {len(unseen)} could not",
             chip=f"{len(others) - len(unseen)} rules silent",
         ),
     ]
+    short = any(isinstance(other, Finding) and other.rule == load_underdriven.ID for other in others)
     grade = weigh.grade_of(signals, [], cap=min(Grade.PROBABLE, weigh.cap_of(curve)))
     if grade is None:
         return NotAssessed(ID, TITLE, weigh.unclear(signals))
@@ -79,7 +93,7 @@ def _finding(
         impact=0.0,
         scope=curve.label,
         statement=weigh.statement(
-            f"Nothing limits up to {weigh.short(step.throughput)}: "
+            f"{'Underdriven: nothing' if short else 'Nothing'} limits up to {weigh.short(step.throughput)}: "
             f"{weigh.percent(1 - used)} of the CPU is left"
         ),
         explanation=f"At {step.load:g} {unit} the mean response time is {weigh.shown(step.response.mean)} "

@@ -5,13 +5,15 @@ N* = X (R1 + Z) the mean response time is N / X - Z, whatever the service does.
 
 **Needs.** The last doubling of users brought less than 10 % more throughput; the last level lies at least
 1.8 times beyond the knee; over the last two levels each further user adds 1 / X to the mean response time,
-within 10 %.
+within 10 % of what the throughput of both levels says.
 
-**Ruled out by.** The generator being the limit; a load that never reached the knee (then the rule is silent
-and says how far to go).
+**Ruled out by.** The generator being the limit, unless the service is out of cores; a load that never reached
+the knee (then the rule is silent and says how far to go).
 
 **Thresholds.** 10 % per doubling is four standard deviations of a difference of two 3-trial means at 3 %
-noise. 1.8: a curve bends over about a factor of two around its knee.
+noise. 1.8: a curve bends over about a factor of two around its knee. The knee is known to 2.5 % at best, as
+levels within 5 % of the best count as one plateau. Without a level of one user the CPU time of a request
+stands for its time alone, a lower bound: then the finding is at most probable.
 
 **Do.** Run at or below the knee, cap what is in flight there, refuse the rest early.
 
@@ -20,21 +22,25 @@ noise. 1.8: a curve bends over about a factor of two around its knee.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from loadlens.findings import evidence as weigh
-from loadlens.findings.curves import Capacity, capacity_of
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import Capacity, capacity_of, cores_of, waiting_share
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
-from loadlens.stats.interval import Insufficient
-from loadlens.stats.saturation import BEYOND_KNEE, GAIN_PER_DOUBLING
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.saturation import BEYOND_KNEE, GAIN_PER_DOUBLING, ON_PLATEAU, knee_interval
 
 ID = "saturation.plateau"
 TITLE = "throughput has reached its limit"
+EXPLAINS: tuple[str, ...] = ()
 
 SLOPE_TOLERANCE = 0.10
 MOST_FAILED = 0.01
+FULL = 0.85  # of the cores that the service may use
+GRAIN = ON_PLATEAU / 2  # levels that differ by less are one plateau: its height is known no better
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -64,23 +70,18 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
             f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
             chip=f"last doubling {weigh.signed_percent(saturation.gain_per_doubling)}",
         ),
-        weigh.stated(
-            "load.beyond-knee",
-            None if saturation.beyond_knee is None else saturation.beyond_knee >= BEYOND_KNEE,
-            text=_beyond(capacity),
-            chip="" if saturation.knee is None else f"knee at {weigh.users(saturation.knee)}",
-        ),
+        _knee(curve, capacity),
         _slope(curve, capacity),
     ]
     rivals = [
-        weigh.generator_rival(top),
+        _generator(curve, top),
         weigh.shared_cores_rival(curve, top, facts.cores),
         weigh.interference_rival(top, facts.cores),
     ]
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
         return None
-    waiting = _waiting_share(curve, saturation.capacity, top)
+    waiting = waiting_share(curve, capacity)
     return Finding(
         rule=ID,
         grade=grade,
@@ -99,10 +100,57 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
     )
 
 
+def _knee(curve: Curve, capacity: Capacity) -> weigh.Signal:
+    """The knee with its interval, and whether the last level lies well beyond it."""
+    saturation = capacity.saturation
+    if saturation.knee is None or saturation.beyond_knee is None:
+        return weigh.stated("load.knee", None, text=_beyond(capacity))
+    low, high = _knee_ends(curve, capacity)
+    passed = saturation.beyond_knee >= BEYOND_KNEE
+    chip = f"knee at {weigh.users(saturation.knee)}"
+    evidence = Evidence("load.knee", _beyond(capacity), chip, saturation.knee, low, high, None, passed)
+    return weigh.Signal(evidence, passed and capacity.alone_is_measured)
+
+
+def _knee_ends(curve: Curve, capacity: Capacity) -> tuple[float | None, float | None]:
+    """From the errors of throughput and of one user alone; a CPU time instead of that bounds it below."""
+    saturation, alone, top = capacity.saturation, curve.steps[0].response.mean, capacity.top.throughput
+    if not capacity.alone_is_measured or not isinstance(alone, Estimate) or not isinstance(top, Estimate):
+        return saturation.knee, None
+    size = saturation.capacity / top.point if top.point > 0 else 1.0
+    whole = Interval(
+        saturation.capacity,
+        None if top.low is None else top.low * size,
+        None if top.high is None else top.high * size,
+        float(top.samples),
+        top.method,
+    )
+    found = knee_interval(whole, weigh.known(alone), curve.think_s)
+    # Nobody is fewer than one user, in the truth as in the estimate.
+    return (
+        None if found.low is None else max(1.0, found.low * (1 - GRAIN)),
+        None if found.high is None else max(1.0, found.high * (1 + GRAIN)),
+    )
+
+
+def _generator(curve: Curve, top: Step) -> Counter:
+    """A late generator is a rival; where the service is out of cores it is late for the want of them."""
+    found = weigh.generator_rival(top)
+    is_full = bool(top.processes) and top.server_cores >= FULL * cores_of(curve, top)
+    return replace(found, ruled_out=None) if found.ruled_out is False and is_full else found
+
+
 def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
-    """Each further user must add 1 / X to the mean response time."""
-    beyond = [s for s in curve.steps if s.load >= capacity.saturation.plateau_from]
-    pairs = [(s.load, s.response.mean.point) for s in beyond if isinstance(s.response.mean, Estimate)]
+    """Each further user must add 1 / X to the mean response time: R = N / X - Z at both levels."""
+    begin = capacity.saturation.plateau_from
+    if capacity.saturation.knee is not None:
+        begin = min(begin, capacity.saturation.knee)
+    beyond = [s for s in curve.steps if s.load >= begin]
+    pairs = [
+        (s.load, s.response.mean.point, sum(s.throughput_trials) / len(s.throughput_trials))
+        for s in beyond
+        if isinstance(s.response.mean, Estimate) and sum(s.throughput_trials) > 0
+    ]
     lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
     if lost > MOST_FAILED:
         text = (
@@ -110,11 +158,12 @@ def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:
         )
         return weigh.stated("response.slope", None, text=text)
     if len(pairs) < 2:
-        return weigh.stated("response.slope", None, text="fewer than two levels on the plateau with a mean")
-    (low_n, low_r), (high_n, high_r) = pairs[-2], pairs[-1]
-    expected = 1 / capacity.saturation.capacity
+        return weigh.stated("response.slope", None, text="fewer than two levels beyond the knee with a mean")
+    (low_n, low_r, low_x), (high_n, high_r, high_x) = pairs[-2], pairs[-1]
+    # What little throughput still grew between the levels is no contradiction: it shortens times as well.
+    expected = (high_n / high_x - low_n / low_x) / (high_n - low_n)
     slope = (high_r - low_r) / (high_n - low_n)
-    off = slope / expected - 1
+    off = slope / expected - 1 if expected > 0 else math.inf
     text = (
         f"each further user adds {numbers.with_unit(slope, 's')}, 1 / throughput is "
         f"{numbers.with_unit(expected, 's')} ({weigh.signed_percent(off)}, "
@@ -139,15 +188,6 @@ def _is_coarse(steps: list[Step]) -> bool:
         if (mean.high - mean.low) / 2 > SLOPE_TOLERANCE / 2 * mean.point:
             return True
     return False
-
-
-def _waiting_share(curve: Curve, capacity: float, top: Step) -> float:
-    """Share of a user's response time at the highest load that is waiting."""
-    response = top.load / capacity - curve.think_s
-    if response <= 0:
-        return 0.0
-    alone = curve.work_all.point if isinstance(curve.work_all, Estimate) else 0.0
-    return max(0.0, min(1.0, 1 - alone / response))
 
 
 def _statement(capacity: Capacity) -> str:
@@ -175,9 +215,9 @@ def _beyond(capacity: Capacity) -> str:
     saturation = capacity.saturation
     if saturation.knee is None or saturation.beyond_knee is None:
         return "the knee is not known: no level of one user, and no CPU time of a request"
-    kind = "" if capacity.alone_is_measured else "at least "
+    most, least = ("", "") if capacity.alone_is_measured else ("at most ", "at least ")
     return (
-        f"the last level lies {saturation.beyond_knee:.1f} times beyond the knee of {kind}"
+        f"the last level lies {most}{saturation.beyond_knee:.1f} times beyond the knee of {least}"
         f"{weigh.users(saturation.knee)} (limit {BEYOND_KNEE})"
     )
 
@@ -203,7 +243,7 @@ def _silence(facts: Facts, curve: Curve, capacity: Capacity) -> str:
         if saturation.knee is not None:
             target = max(target, BEYOND_KNEE * saturation.knee)
         return f"underdriven on {curve.label}: {saturation.reason}; go on to {target:.0f} users"
-    rivals: list[Counter] = [weigh.generator_rival(capacity.top)]
-    if any(r.ruled_out is False for r in rivals):
-        return f"on {curve.label} the generator was the limit ({rivals[0].text})"
+    generator = _generator(curve, capacity.top)
+    if generator.ruled_out is False:
+        return f"on {curve.label} the generator was the limit ({generator.text})"
     return f"on {curve.label}: {_slope(curve, capacity).evidence.text}"

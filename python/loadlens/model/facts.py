@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from loadlens.model.finding import Estimate, Figure
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.quality import Count, Quality
+from loadlens.model.shapes import MemoryGrowth, Slowdown, SlowPath, StandstillWatch, TimerPile
+
+_NO_TRANSFER = NotMeasured("last_byte", "no such time was recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class RequestClass:
     rate: Figure  # successes per second
     response: Times  # from due
     service: Times  # from sent
-    inside: Figure  # mean as the server measured it
+    inside: Figure  # mean as the server measured it; its `metric` is what the server calls it
+    transfer: Figure = _NO_TRANSFER  # mean, from the first byte of the answer to the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class ProcessWatch:
     hot_threads: int | None  # threads that used more than 5 % of a core
     threads: float | None
     memory_bytes: float | None
+    second_thread: float | None = None  # CPU of its second busiest thread over that of the busiest
+    service: str = ""  # a label: processes of one service have the same
 
     @property
     def cores(self) -> float:
@@ -87,6 +94,18 @@ class GeneratorWatch:
     lag_p99_s: float | None
     lag_limit_s: float | None
     cpu_cores: float | None
+    waiting: float | None = None  # share of the time for which a thread had no core to run on, worst
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWatch:
+    """Connections that the service closed while the client would have gone on."""
+
+    count: int
+    requests: int  # the number that most of them had answered
+    same_requests: float  # share of them that had answered just so many
+    age_s: float  # median, from when they stood
+    same_age: float  # share of them within a tenth of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +115,30 @@ class ConnectionWatch:
     opened: int
     closed_by_server: int
     answered: int  # requests, on all of them
+    closed_by_client: int = 0
+    closed_by_error: int = 0
+    reuses: bool = True  # whether the client keeps connections as long as it may
+    closed: ClosedWatch | None = None  # none: the service closed too few to say more
+    connect: Figure | None = None  # mean time until one stood
+    first: Figure | None = None  # mean time of first requests from sent, connecting included
+    other: Figure | None = None  # and of those that were not the first
+    connects: int | None = None  # tries to connect, of load and probes
+    resent: int | None = None  # of these, how many took as long as a lost one that is sent again
+    lasting: int = 0  # connections that lived all the time, in the trial with the fewest
+    best_over_worst: Figure | None = None  # requests of their best served tenth over the worst
+    evenness: float | None = None  # Jain's index of their requests: 1 all alike; of the worst trial
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalWatch:
+    """Answers of one status that turn requests away, from the begin of the load on."""
+
+    status: int  # 429 or 503
+    share: Figure  # of the requests
+    rate: Figure  # successes per second between the first refusal and the last
+    burst: Figure  # successes beyond that rate until the first refusal
+    dispersion: float  # variance over mean of the successes of an interval, worst trial; chance: 1
+    offered_per_s: float  # requests that ended per second, refused or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +150,84 @@ class KernelWatch:
     listen_drops: float | None
     retransmitted: float | None  # segments, those that ask for a connection included
     retransmitted_syn: float | None  # those alone
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaWatch:
+    """A control group that bounds the CPU time of a service's processes."""
+
+    label: str
+    cores: float | None  # that they may use; none: not read
+    period_s: float | None  # in which the quota may be used
+    used: Figure  # cores, by the processes in it
+    throttled: Figure  # share of the periods in which they wanted to run and were stopped
+    held_back: Figure  # cores: time in which its CPUs were held back, per second
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaWatch:
+    """One of several replicas that do the same work."""
+
+    label: str
+    requests: int  # in the measured part of all trials
+    share: Figure  # of the requests of all replicas
+    time: Figure  # mean seconds of a request there, its waiting there included
+    waiting: Figure  # cores that its processes wanted and did not get
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceWatch:
+    """How requests were spread over replicas."""
+
+    label: str
+    told: Literal["log", "sockets"]  # a balancer's log, or what the kernel saw at their ports
+    replicas: tuple[ReplicaWatch, ...]
+    covered: float | None  # requests that they got for each one of the load and the probes
+
+
+@dataclass(frozen=True, slots=True)
+class StorageWatch:
+    """What the services read and wrote, and what the machine's storage did meanwhile."""
+
+    written: Figure  # bytes per second that went to storage, of all processes of the services
+    read: Figure  # that came from it
+    appended: Figure  # by which files grew that they write at the end: logs
+    major_faults: Figure  # pages per second that had to come from storage
+    device: str  # a label: the device that was busy most
+    device_busy: Figure  # share of the time with a request under way there
+    device_written: Figure  # bytes per second, by whomever
+    waiting: Figure  # share of the time in which some task of the machine waited for storage
+    stalled: Figure  # in which nobody could go on for it
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedWatch:
+    """Answers of the load as they came in."""
+
+    bytes_per_s: Figure  # heads and bodies, as they came over the connection
+    waited: Figure  # mean seconds until an answer's first byte
+    coming: Figure  # from there to its last
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One number that a service tells of itself."""
+
+    name: str  # as it is exported, with its labels: for printing only
+    mean: Figure  # of its readings in the measured part
+    highest: float  # of them, in any trial
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What requests hold for a while, as the service itself tells: threads, connections of a pool, a lock."""
+
+    kind: Literal["lock", "pool", "threads", "requests", "unknown"]  # as its names have it
+    held: Gauge
+    waiting: Gauge | None = None  # who wants a place and has none
+    bound: Gauge | None = None  # places that there may be
+    present: Gauge | None = None  # places that there are, held or not
+    held_is_at_most: bool = False  # whether `held` may count others, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +250,8 @@ class Step:
     processes: tuple[ProcessWatch, ...]
     in_flight: Figure
     host_cpu: Figure  # cores busy on the whole machine
-    steal: float | None  # share of the machine's time taken by other machines
-    other_cores: float | None  # used by programs that belong neither to the services nor to Loadlens
+    steal: float | None  # share of the machine's time taken by other machines, worst trial
+    other_cores: float | None  # used by programs that are neither services nor Loadlens, worst trial
     generator: GeneratorWatch
     little: Literal["holds", "broken", "unknown"]
     steady: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]
@@ -140,7 +261,18 @@ class Step:
     connections: ConnectionWatch | None = None
     longest_gap_s: float | None = None  # without an answer of the load, worst trial
     kernel: KernelWatch | None = None
+    quotas: tuple[QuotaWatch, ...] = ()
+    refusals: tuple[RefusalWatch, ...] = ()  # only where at least 1 % were, for 2 s or more
+    balances: tuple[BalanceWatch, ...] = ()
+    storage: StorageWatch | None = None
+    received: ReceivedWatch | None = None
+    places: tuple[Places, ...] = ()
+    answer_bytes: float | None = None  # of an answer of the load on the wire, mean of the trial with the most
     driver: str = ""  # a label: the program of others that made the load; empty: our engine
+    quality: Quality = field(default_factory=Quality)  # how far its figures can be trusted
+    standstills: tuple[StandstillWatch, ...] = ()  # each trial whose requests are known one by one
+    steal_mean: float | None = None  # as `steal`, of all trials
+    others_mean: float | None = None  # as `other_cores`, of all trials
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""
@@ -151,6 +283,11 @@ class Step:
     def server_cores(self) -> float:
         """Cores used by all processes of the services under test."""
         return sum(process.cores for process in self.processes)
+
+    @property
+    def stolen(self) -> float | None:
+        """Steal of all trials: one bad trial is not the level. Of the worst where no more is known."""
+        return self.steal if self.steal_mean is None else self.steal_mean
 
 
 def _mean_response(request_class: RequestClass) -> float:
@@ -168,6 +305,17 @@ class LogSign:
 
 
 @dataclass(frozen=True, slots=True)
+class AheadWatch:
+    """How the wait of a probe goes with the requests of the load that were under way when it was due."""
+
+    probe: str  # its label
+    slope: Figure  # seconds for each of them
+    explained: float | None  # share of the variance of the waits
+    probes: int
+    ahead: float | None  # how many were under way, mean over the probes
+
+
+@dataclass(frozen=True, slots=True)
 class Curve:
     """Levels of load under the same conditions, ascending."""
 
@@ -181,6 +329,13 @@ class Curve:
     dearest: str  # label of that class
     cores_allotted: float  # to the services under test
     shares_cores: bool | None  # whether generator and services may run on the same cores
+    levels: tuple[tuple[str, str], ...] = ()  # labels: factors that stay the same on it, and their levels
+    ahead: AheadWatch | None = None  # of the first probe, over all levels; none: no log of requests
+    slow_paths: tuple[SlowPath, ...] = ()  # one a class whose requests are known one by one
+    timer_piles: tuple[TimerPile, ...] = ()
+    memory: tuple[MemoryGrowth, ...] = ()  # of each service in its longest life, the most grown first
+    slowdowns: tuple[Slowdown, ...] = ()  # one a class of a closed load
+    is_here: bool = True  # whether the services run on the machine that was watched
 
     @property
     def trials(self) -> int:
@@ -205,6 +360,8 @@ class Facts:
     curves: tuple[Curve, ...]
     gates: tuple[Gate, ...] = field(default=())
     dense: tuple[Step, ...] = ()  # looks for pauses: a light load and frequent probes
+    calm: tuple[RequestClass, ...] = ()  # asked by one user with pauses, before any load
+    counts: tuple[Count, ...] = ()  # what services counted of their requests, trial by trial
 
     def gate(self, name: str) -> Gate | None:
         """The gate of that name, if it was looked at."""

@@ -88,9 +88,16 @@ class Counter:
 class Prediction:
     """What a change would bring, before it was made."""
 
-    what: str  # "health mean at 20 users"
+    what: str  # "mean at 20 users"
     before: Figure
     after: Figure
+    remedy: str = ""  # "2 processes in place of 1"
+    assumes: str = ""  # what is taken for granted
+
+    @property
+    def words(self) -> str:
+        """What is predicted, and under which change."""
+        return f"{self.remedy}: {self.what}" if self.remedy else self.what
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,7 @@ class Finding:
     unknown: tuple[str, ...] = ()
     explained_by: str | None = None  # rule that this one is folded under
     curves: tuple[str, ...] = ()  # labels of the load curves on which it holds
+    explains_others: bool = True  # whether it is strong enough to make appear what its rule explains
 
 
 @dataclass(frozen=True, slots=True)

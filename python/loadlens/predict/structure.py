@@ -67,7 +67,7 @@ def choose(cases: Sequence[Observed], fit: Fit, cores: float, *, is_kept: bool) 
     if (miss := _of_load(closest[1])) > MOST_MISS:
         raise NoModel(
             f"no structure reproduces the measured cases: the best ({closest[3].words}) misses them by "
-            f"{math.expm1(miss):.0%} where {math.expm1(MOST_MISS):.0%} would do"
+            f"{math.expm1(miss):.1%}, more than {math.expm1(MOST_MISS):.1%}"
         )
     scored = [one for one in scored if _of_load(one[1]) <= MOST_MISS]
     best = min(scored, key=lambda one: (round(one[0], 3), one[2]))

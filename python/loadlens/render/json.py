@@ -12,6 +12,7 @@ from loadlens import __version__, calibration
 from loadlens.calibration import Calibration
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
+from loadlens.model.notes import NOTES
 from loadlens.model.report import Report
 from loadlens.model.workload import Closed, Plan
 
@@ -125,7 +126,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "do": answer.do,
         "brings": answer.brings,
         "ladder": [_rung(rung) for rung in answer.ladder],
-        "findings": [_plain(finding) for finding in answer.findings],
+        "findings": [_plain(one) | {"is_note": one.rule in NOTES} for one in answer.findings],
         "absent": [_plain(one) for one in answer.absent],
         "not_assessed": [_plain(one) for one in answer.not_assessed],
         "unknown": [_plain(one) for one in answer.unknown],

@@ -9,26 +9,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from loadlens import analyse
 from loadlens.findings import healthy, saturation_plateau
-from loadlens.findings.curves import Capacity, capacity_of
-from loadlens.findings.evidence import shown, users
+from loadlens.findings.common.curves import capacity_of, plateau_figure
+from loadlens.findings.common.evidence import short, shown, users
 from loadlens.looks import numbers
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
-from loadlens.model.finding import Estimate, Figure, Finding, Grade, NotMeasured, Undecided
+from loadlens.model.finding import (
+    Estimate,
+    Figure,
+    Finding,
+    Grade,
+    NotMeasured,
+    Prediction,
+    Undecided,
+)
+from loadlens.model.notes import NOTES
 from loadlens.model.trial import TrialStatus
 from loadlens.seek.trials import EVENT
-from loadlens.stats import saturation as load
-from loadlens.stats.interval import Insufficient, Interval
-from loadlens.stats.trials import over_trials
+from loadlens.stats.interval import Insufficient
 from loadlens.store import RunRecord, TrialRecord
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
 NOT_REACHED: Final = "not reached"
+NO_OTHER_LIMIT: Final = "nothing limits before that was not seen"
 WATCH: Final = "the CPU of the service's processes: --pid PID, or --start CMD"
+CALMER: Final = "users who pause: a limit of age then closes after fewer requests"
+HEADERS: Final = "the first lines of an answer: curl -i URL"
 GAUGES: Final = "what the service says of its pools and locks: --metrics URL"
 # What would show a rival that could not be excluded, by its name: from outside, and with processes watched.
 DECIDED_BY: Final[Mapping[str, tuple[str, str]]] = {
@@ -39,6 +47,16 @@ DECIDED_BY: Final[Mapping[str, tuple[str, str]]] = {
     "full connection pool": (GAUGES, GAUGES),
     "lock held elsewhere": (GAUGES, GAUGES),
     "generator": ("another machine for the generator", "another machine for the generator"),
+    "a busier core": (WATCH, "the replicas on cores of their own (taskset -c)"),
+    "a service that writes slowly": ("answers of half the size", "answers of half the size"),
+    "few connections": ("four times the connections", "four times the connections"),
+    "lines of a log": (WATCH, "the same with the log off"),
+    "other programs' writes": (WATCH, "the same while nothing else writes"),
+    "packets lost on the way": (WATCH, ""),
+    "uneven backends": (WATCH, "the requests of each backend"),
+    "limit of age": (CALMER, CALMER),
+    "limit of the rate": (HEADERS, HEADERS),
+    "a proxy that speaks HTTP/1.0": (HEADERS, HEADERS),
 }
 
 Json = Mapping[str, Any]
@@ -122,40 +140,8 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     saturation = found.saturation
     if saturation.verdict == "underdriven":
         return Reach(Undecided("capacity", "1/s", f"{NOT_REACHED}: {saturation.reason}"), reached)
-    floor = (1 - load.ON_PLATEAU) * max(_mean(step.throughput_trials) for step in curve.steps)
-    plateau = [
-        step
-        for step in curve.steps
-        if step.load >= saturation.plateau_from and _mean(step.throughput_trials) >= floor
-    ]
-    return Reach(_over_plateau(plateau, found, probe_is_load), None, saturation.knee)
-
-
-def _over_plateau(plateau: Sequence[Step], found: Capacity, probe_is_load: bool) -> Figure:
-    rates = np.array([r + _probe_rate(s, probe_is_load) for s in plateau for r in s.throughput_trials])
-    samples = sum((step.issued or 0) - step.failed_count for step in plateau)
-    interval = over_trials(rates)
-    if isinstance(interval, Interval):
-        # A count is known to one request at each end of a trial, however well trials agree.
-        grain = sum(rates) / max(1, samples)
-        low = min(interval.low or interval.point, interval.point - grain)
-        high = max(interval.high or interval.point, interval.point + grain)
-        method = f"{interval.method}, all levels on the plateau"
-        return Estimate("capacity", "1/s", interval.point, low, high, rates.size, samples, method)
-    top = found.top.throughput
-    if not isinstance(top, Estimate):
-        return Undecided("capacity", "1/s", f"{interval.reason} on the plateau")
-    more = _probe_rate(found.top, probe_is_load)
-    return Estimate(
-        "capacity",
-        "1/s",
-        top.point + more,
-        None if top.low is None else top.low + more,
-        None if top.high is None else top.high + more,
-        top.trials,
-        top.samples,
-        top.method,
-    )
+    figure = plateau_figure(curve, found, beside=lambda step: _probe_rate(step, probe_is_load))
+    return Reach(figure, None, saturation.knee)
 
 
 def _rate(step: Step, probe_is_load: bool) -> float:
@@ -179,8 +165,13 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _root(findings: Sequence[Finding]) -> Finding | None:
-    """The weightiest finding that no other explains, if it is at least probable."""
-    return next((f for f in findings if f.explained_by is None and f.grade >= Grade.PROBABLE), None)
+    """The weightiest finding of a limit that no other explains, if it is at least probable."""
+    return next((f for f in _limits(findings) if f.grade >= Grade.PROBABLE), None)
+
+
+def _limits(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that no other explains and that say more than how far figures go."""
+    return [f for f in findings if f.explained_by is None and f.rule not in NOTES]
 
 
 def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, told: Json) -> str:
@@ -199,7 +190,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     }
     if because in failing:
         text = f"Undecided, {failing[str(because)]}: {told.get('words')}"
-    elif not in_vain and (suspected := next((f for f in findings if f.explained_by is None), None)):
+    elif not in_vain and (suspected := next(iter(_limits(findings)), None)):
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
         text = f"It does {shown(capacity)}, and what holds it there could not be seen"
@@ -265,7 +256,7 @@ def _brings(root: Finding | None, curve: Curve | None) -> str:
     if root is None:
         return ""
     if root.predictions:
-        return "; ".join(f"{p.what}: {shown(p.before)} now, {shown(p.after)} then" for p in root.predictions)
+        return _foretold(root.predictions)
     if root.rule != saturation_plateau.ID or curve is None:
         return ""
     found = capacity_of(curve)
@@ -281,6 +272,26 @@ def _brings(root: Finding | None, curve: Curve | None) -> str:
         f"a mean of {numbers.with_unit(now.point, 's')} (measured at {users(knee.load)}) in place of "
         f"{numbers.with_unit(then.point, 's')} at {found.top.load:g}, at the same throughput"
     )
+
+
+def _foretold(predictions: Sequence[Prediction]) -> str:
+    """A sentence for each remedy, and what they all take for granted."""
+    sentences = []
+    for remedy in dict.fromkeys(p.remedy for p in predictions):
+        of_it = [p for p in predictions if p.remedy == remedy]
+        if all(isinstance(p.after, Undecided) for p in of_it):
+            text = shown(of_it[0].after)
+        else:
+            text = "; ".join(_change(p) for p in of_it)
+        sentences.append(f"{remedy}: {text}." if remedy else f"{text}.")
+    assumed = list(dict.fromkeys(p.assumes for p in predictions if p.assumes))
+    if assumed:
+        sentences.append(f"Assumed: {'; '.join([*assumed, NO_OTHER_LIMIT])}.")
+    return " ".join(sentences)
+
+
+def _change(prediction: Prediction) -> str:
+    return f"{prediction.what} {short(prediction.before)} now, {shown(prediction.after)} then"
 
 
 # --- what is not known -----------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def _explore(
     study = trials.study_of(aim, (look,))
     with interrupts.allowed():
         preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
-        said = list(cautions.before([_plan_of(first)]))
+        said = [*aim.cautions, *cautions.before([_plan_of(first)])]
     wrong_pid = listening.caution(aim.outside.pids, dict(aim.outside.ports).get("http", 0))
     said += [wrong_pid] if wrong_pid is not None else []
     for caution in said:

@@ -2,11 +2,13 @@
 
 A first look asks each URL a few times, calmly. Then users double from one on until more of them bring no more
 and the last level lies well beyond the knee, as `stats/saturation.py` has it. What time is left makes the
-answer firmer: the highest level twice more (three trials have an interval between them), one light load with
-frequent probes for pauses, the level at the knee twice more. What stands in the way ends it, and is named.
+answer firmer: the highest level twice more (three trials have an interval between them), the level at the
+knee twice more, and one light load with frequent probes, for which time is kept from eight users on: nothing
+else shows pauses. What stands in the way ends it, and is named.
 
 A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
-refused the ladder begins anew with users who pause as long as an answer takes alone.
+refused the ladder begins anew with users who pause as long as an answer takes alone: one, and then as many
+as ask no more than those did who were not refused any.
 """
 
 from __future__ import annotations
@@ -144,19 +146,39 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     if not levels:
         first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
         return _affordable(first, seen, left_s) or _out_of_time(seen)
-    users = min(2 * levels[-1].users, bounds.most_users)
+    calm = _known_calm(seen, pause)
+    known = calm.users if calm is not None and len(levels) == 1 else 0
+    users = min(max(2 * levels[-1].users, known), bounds.most_users)
     higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
     end = _end_of_climb(seen, levels, pause, bounds)
+    dense = _dense(seen, pause, bounds)
+    kept_s = _kept_for(dense, seen, left_s)
     if end is None:
-        return _affordable(higher, seen, left_s) or _out_of_time(seen)
+        room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
+        return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
     is_early = end.because == "saturated" and (levels[-1].users < LEAST_TOP or _has_just_fallen(levels))
     is_allowed = _bound_in_the_way(seen, levels, bounds) is None
     if is_early and is_allowed and _affordable(higher, seen, left_s):
         return higher
-    for wanted, times in _extras(seen, levels, end, pause, bounds):
-        if _cost_s(wanted, seen) * times <= left_s:
-            return wanted
-    return end
+    for level in _worth_repeating(levels, end):
+        again, is_begun = _again(level, seen, pause), len(level.ok_per_s) > 1
+        if _cost_s(again, seen) * (TRIALS - len(level.ok_per_s)) <= (left_s if is_begun else left_s - kept_s):
+            return again
+    return dense if kept_s else end
+
+
+def _known_calm(seen: Sequence[Seen], pause: float) -> Level | None:
+    """So many users with this pause ask no more than the most with a shorter one who were refused nothing."""
+    hasty = [
+        one
+        for one in seen
+        if one.kind == "climb" and one.end == "complete" and one.pause_s < pause and not one.refused_share
+    ]
+    most = max(hasty, key=lambda one: one.users, default=None)
+    if most is None or not most.mean_s:
+        return None
+    users = int(most.users * (most.mean_s + pause) / (most.mean_s + most.pause_s))
+    return Level(users, (most.ok_per_s,), most.mean_s)
 
 
 def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
@@ -287,22 +309,25 @@ def _too_short(bounds: Bounds) -> Stop:
 # --- what makes the answer firmer ------------------------------------------------------------------------
 
 
-def _extras(
-    seen: Sequence[Seen], levels: Sequence[Level], end: Stop, pause: float, bounds: Bounds
-) -> Iterator[tuple[Next, int]]:
-    """What is wanted after the climb, in order, each with the trials that it takes to be of use."""
-    top = levels[-1]
-    knee = _knee(levels)
-    begun = [level for level in levels if len(level.ok_per_s) == TRIALS - 1]
-    if end.because == "saturated":
-        # Two trials have no interval, three have.
-        yield from ((_again(level, seen, pause), 1) for level in begun)
-        if len(top.ok_per_s) == 1:
-            yield _again(top, seen, pause), TRIALS - 1
-    if not any(one.kind == "dense" for one in seen):
-        yield Next("dense", 1, *_dense_lengths(seen, bounds), pause), 1
-    if end.because == "saturated" and knee is not top and len(knee.ok_per_s) == 1:
-        yield _again(knee, seen, pause), TRIALS - 1
+def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
+    """Levels that want three trials, those that were begun first: two have no interval, three have."""
+    if end.because != "saturated":
+        return
+    top, knee = levels[-1], _knee(levels)
+    yield from (level for level in levels if len(level.ok_per_s) == TRIALS - 1)
+    yield from (level for level in dict.fromkeys((top, knee)) if len(level.ok_per_s) == 1)
+
+
+def _dense(seen: Sequence[Seen], pause: float, bounds: Bounds) -> Next:
+    """One user with frequent probes beside."""
+    warmup, _ = _lengths(1, seen, bounds)
+    return Next("dense", 1, warmup, DENSE_LONGER * _usual_s(bounds), pause)
+
+
+def _kept_for(dense: Next, seen: Sequence[Seen], left_s: float) -> float:
+    """Seconds that nothing else may have: no other load shows pauses. 0 where it is had or does not fit."""
+    cost_s = _cost_s(dense, seen)
+    return 0.0 if cost_s > left_s or any(one.kind == "dense" for one in seen) else cost_s
 
 
 def _knee(levels: Sequence[Level]) -> Level:
@@ -317,11 +342,6 @@ def _again(level: Level, seen: Sequence[Seen], pause: float) -> Next:
     place = ("climb", level.users, pause)
     first = next(one for one in seen if _place(one) == place and one.end == "complete")
     return Next("climb", level.users, 0.0, first.load_s, pause)
-
-
-def _dense_lengths(seen: Sequence[Seen], bounds: Bounds) -> tuple[float, float]:
-    warmup, _ = _lengths(1, seen, bounds)
-    return warmup, DENSE_LONGER * _usual_s(bounds)
 
 
 # --- how long --------------------------------------------------------------------------------------------
@@ -352,6 +372,9 @@ def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
     assert last.mean_s is not None
     if last.users >= users:
         return last.mean_s
+    calm = _known_calm(seen, pause)
+    if calm is not None and calm.mean_s is not None and calm.users >= users:
+        return max(last.mean_s, calm.mean_s)
     if len(levels) > 1 and last.rate >= 1.5 * levels[-2].rate:
         return 1.2 * last.mean_s  # still growing: hardly anybody waits yet
     return last.mean_s * max(1.0, users / last.users)

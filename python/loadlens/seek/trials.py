@@ -35,6 +35,7 @@ class Aim:
     timeout_ns: int
     bounds: Bounds
     seed: int
+    cautions: tuple[str, ...] = ()  # what was seen while it was asked for, and bears on the answer
 
 
 @dataclass(frozen=True, slots=True)

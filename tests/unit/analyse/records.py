@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from loadlens.model.trial import TrialStatus
+from loadlens.store import rows
 from tests.unit.analyse.services import Load, Request, Trace
 
 WARMUP_SHARE = 1 / 3  # of a trial
@@ -67,7 +69,9 @@ class Trial:
     digests: dict[str, Json] = field(default_factory=dict)
     uncounted: int = 0  # requests that the service did not write down
     told: list[Any] = field(default_factory=list)  # further readings
+    connected: list[Json] = field(default_factory=list)  # rows of its connections; empty: not recorded
     began_unix_ns: int = 0
+    t0_monotonic_ns: int | None = None
 
     @property
     def name(self) -> str:
@@ -111,7 +115,10 @@ class Trial:
             "unexpected_status": len(requests) - ok, "check_failed": 0, "failed": 0, "in_flight": 0,
         }  # fmt: skip
         stream = self.plan["streams"][index]
-        return {
+        of = [row for row in self.connected if row["stream"] == index]
+        by = {"closed_by_client": 1, "closed_by_server": 2, "closed_by_error": 3}
+        sides = {name: sum(row["closed_by"] == code for row in of) for name, code in by.items()}
+        return ({"connections": {"opened": len(of), **sides}} if of else {}) | {
             "name": stream["name"],
             "role": stream["role"],
             "requests": counts,
@@ -160,10 +167,14 @@ class Trial:
             {
                 "due_ns": int(r.due * 1e9), "done_ns": int(r.done * 1e9), "stream": r.stream, "step": r.step,
                 "outcome": 0 if r.status < 400 else 1, "status": r.status, "thinned": 0, "body_bytes": 64,
+                "sent_ns": int(r.due * 1e9), "flags": 0, "first_ns": int(r.done * 1e9),
             }
             for r in self.trace.requests
         ]  # fmt: skip
         return pl.DataFrame(rows)
+
+    def connections(self) -> pl.DataFrame:
+        return pl.DataFrame(self.connected, schema=rows.schema(rows.CONNECTION))
 
     def readings(self) -> pl.DataFrame:
         assert self.trace is not None
@@ -208,7 +219,8 @@ def _counter_row(
         "start_s": start, "length_s": INTERVAL_S, "phase": "warmup" if start < warmup_s else "measure",
         "stream": stream, "due": len(done), "issued": len(done), "answered": len(done), "ok": int(ok.size),
         "unexpected_status": len(bad), "check_failed": 0, "dropped": 0, "skipped": 0, "failed": {},
-        "status": {}, "in_flight_integral_s": sum(h for h in held if h > 0), "cells": cells,
+        "status": dict(Counter(str(r.status) for r in done)), "cells": cells,
+        "in_flight_integral_s": sum(h for h in held if h > 0),
     }  # fmt: skip
 
 

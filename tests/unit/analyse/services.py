@@ -78,6 +78,23 @@ def blocking_loop(load: Load, *, processes: int = 1, work_s: float = 0.2) -> Tra
     return trace
 
 
+def limited(load: Load, *, rate: float = 40.0, burst: float = 15.0, latency_s: float = 0.01) -> Trace:
+    """A bucket of tokens before a service that waits: who finds none is refused at once."""
+    events, _ = _arrivals(load)
+    trace, tokens, last = Trace(busy=[[]]), burst, 0.0
+    while events:
+        due, stream, user = heapq.heappop(events)
+        status, took = 200, PROBE_WORK_S
+        if stream == 0:
+            tokens, last = min(burst, tokens + rate * (due - last)), due
+            status, took = (200, latency_s) if tokens >= 1 else (429, 0.0005)
+            tokens -= status == 200
+        trace.requests.append(Request(stream, 0, due, due + took, status, took))
+        if stream == 0 and due + took + load.think_s < load.seconds:
+            heapq.heappush(events, (due + took + load.think_s, 0, user))
+    return trace
+
+
 def fair_threads(load: Load, *, cores: int = 1, work_s: float = 0.2) -> Trace:
     """One process whose threads share the cores: each job progresses at the same rate."""
     events, _ = _arrivals(load)

@@ -57,10 +57,53 @@ def test_a_counter_that_is_not_there_before_the_first_request_began_at_nothing()
     assert found.rise == 100.0
 
 
+def test_what_failed_is_read_from_the_label_that_says_the_status() -> None:
+    made = trial(
+        [
+            (0.0, "n", "200", 50.0),
+            (0.0, "n", "503", 1.0),
+            (9.0, "n", "200", 150.0),
+            (9.0, "n", "503", 21.0),
+            (9.0, "n", "429", 4.0),
+            (9.0, "n", "404", 7.0),  # nobody asks again for it
+        ]
+    )
+
+    found = counted.read_failed(made, "api", "n")
+
+    assert found is not None
+    assert found.rise == 24.0
+
+
+@pytest.mark.parametrize("status", ["", "ok", "-"])
+def test_a_counter_without_statuses_does_not_say_what_failed(status: str) -> None:
+    assert counted.read_failed(trial([(0.0, "n", status, 5.0), (9.0, "n", status, 9.0)]), "api", "n") is None
+
+
 def test_another_service_another_metric_and_a_missed_scrape_say_nothing() -> None:
     assert counted.read(trial([(0.0, "n", "200", 5.0)], service="other"), "api", "n") is None
     assert counted.read(trial([(0.0, "n", "200", 5.0)]), "api", "m") is None
     assert counted.read(trial([(0.0, "n", "200", None)]), "api", "n") is None
+
+
+def test_a_last_scrape_that_was_not_answered_leaves_no_idle_read() -> None:
+    answered: list[tuple[float, str, str, float | None]] = [
+        (-1.0, "scrape_seconds", "", 0.01),
+        (1.0, "scrape_seconds", "", 0.01),
+    ]
+
+    assert counted.is_bracketed(trial(answered), "api")
+    assert not counted.is_bracketed(trial([*answered, (2.0, "scrape_seconds", "", None)]), "api")
+    assert counted.is_bracketed(trial([*answered, (2.0, "scrape_seconds", "", None)]), "another")
+
+
+def test_scrapes_of_all_replicas_add_up_as_their_counters_do() -> None:
+    """Three of one and four of the other, each counted from one on."""
+    rows: list[tuple[float, str, str, float | None]] = [(n, "scrapes", "one", n) for n in (1.0, 2.0, 3.0)]
+    rows += [(n, "scrapes", "other", n) for n in (1.0, 2.0, 3.0, 4.0)]
+
+    assert counted.scrapes(trial(rows), "api") == 7
+    assert counted.scrapes(trial(rows), "web") == 0
 
 
 def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_others() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from loadlens import analyse
 from loadlens.analyse import charts
 from loadlens.looks.charts import columns
 from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
+from loadlens.model.notes import NOTES
 from loadlens.model.report import MatrixCell, Report
 from loadlens.model.trial import TrialStatus
 from tests.unit.analyse import services
@@ -47,10 +49,14 @@ def test_a_blocked_loop_is_named_first_with_its_rate_and_what_the_bystander_pays
 
 
 def test_the_finding_is_strong_over_three_trials_and_the_plateau_is_folded_under_it() -> None:
-    first, second = looped_report().findings
+    first, *others = looped_report().findings
+    folded = {other.rule: other.explained_by for other in others if other.explained_by is not None}
+    standing = [other.rule for other in others if other.explained_by is None]
 
     assert (first.rule, first.grade) == ("eventloop.blocked", Grade.STRONG)
-    assert (second.rule, second.explained_by) == ("saturation.plateau", "eventloop.blocked")
+    assert folded["saturation.plateau"] == "eventloop.blocked"
+    assert others[-1].rule in NOTES  # they come last
+    assert set(standing) <= NOTES | {"scaling.workers"}  # 4.9 /s from one process, 9.8 /s from two
 
 
 def test_a_study_chooses_its_charts_and_their_order() -> None:
@@ -307,6 +313,21 @@ def test_a_share_of_cpu_time_counts_once_for_each_replica() -> None:
     (curve,) = analyse.facts(run).curves
 
     assert curve.cores_allotted == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("held", "cores"),
+    [(([1], [1]), 1.0), (([0], [1]), 2.0), (([0, 1, 2, 3],), 4.0), (([1], None), 4.0), ((), 4.0)],
+)
+def test_what_ran_already_is_allotted_the_cpus_that_it_may_run_on(held: Any, cores: float) -> None:
+    run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=1)
+    (trial,) = run.trials
+    replicas = [{"replica": number, "cpus": cpus} for number, cpus in enumerate(held, 1)]
+    trial.placement = {"services": {"web": {"cpu": None, "cpus": None, "held": replicas}}}
+
+    (curve,) = analyse.facts(run).curves
+
+    assert curve.cores_allotted == cores
 
 
 def test_a_figure_of_nothing_is_no_reference_and_no_claim_divides_by_it() -> None:

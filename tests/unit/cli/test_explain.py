@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from loadlens.cli import app
+from loadlens.cli import app, explain_aim
 from loadlens.cli.explain_aim import ExplainFlags, aim_of
 from loadlens.errors import UsageError
 
@@ -102,6 +102,27 @@ def test_metrics_of_the_same_port_and_of_another(exporting: str) -> None:
     assert other.outside.scrape is not None
     assert other.outside.scrape.port == "metrics"
     assert dict(other.outside.ports)["metrics"] == int(exporting.rpartition(":")[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("answers_total", "hits_total 5\n"),  # nothing is like it
+        ("hit_total", "# TYPE hit_total counter\nhits_total 5\n"),  # declared, without a series yet
+        ("hit_total", "# TYPE hit counter\nhits_total 5\n"),  # OpenMetrics declares it without its ending
+        ("http_requests_total", "http_request_size_total 5\n"),  # alike, and no slip
+    ],
+)
+def test_a_counter_that_begins_with_the_first_request_is_taken_and_said(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setattr(explain_aim, "_metrics", lambda target, path: text)
+
+    aim = aim_of([URL], ExplainFlags(metrics="http://127.0.0.1:8080/metrics", requests=name))
+
+    assert aim.outside.scrape is not None
+    assert aim.outside.scrape.requests == name
+    assert aim.cautions == (f"{name} had no sample before the first request: it counts from 0 there",)
 
 
 def test_a_command_is_started_as_it_is_and_ready_when_the_url_answers() -> None:

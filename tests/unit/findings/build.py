@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from loadlens.model.facts import (
+    ClosedWatch,
+    ConnectionWatch,
     Curve,
     Facts,
     FailureMode,
@@ -54,6 +56,25 @@ def probe(mean: float, *, idle: float = 0.002, delayed: float = 1.0, late: bool 
 def generator(**more: Any) -> GeneratorWatch:
     healthy = {"verdict": "kept_up", "busy": 0.04, "lag_p99_s": 1e-4, "lag_limit_s": 1e-3, "cpu_cores": 0.05}
     return GeneratorWatch(**{**healthy, **more})
+
+
+def connections(
+    opened: int,
+    answered: int,
+    *,
+    limit: int | None = None,
+    age: float = 0.5,
+    same_requests: float = 1.0,
+    same_age: float = 0.4,
+    **more: Any,
+) -> ConnectionWatch:
+    """Connections of a load; with a limit the service closed nearly all of them after so many requests."""
+    by_server = 0 if limit is None else round(0.95 * opened)
+    closed = None
+    if by_server >= 10 and limit is not None:
+        closed = ClosedWatch(by_server, limit, same_requests, age, same_age)
+    built: dict[str, Any] = {"closed_by_server": by_server, "closed": closed}
+    return ConnectionWatch(**{"opened": opened, "answered": answered, **built, **more})
 
 
 def step(load: float, rate: float, response: float, *, trials: int = 3, **more: Any) -> Step:

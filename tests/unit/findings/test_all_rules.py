@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import ModuleType
 
 import pytest
 
 from loadlens import findings
-from loadlens.findings import (
-    db_lock_timeouts,
-    eventloop_blocked,
-    gen_bottleneck,
-    healthy,
-    saturation_plateau,
-)
+from loadlens.findings import eventloop_blocked, saturation_plateau
 from loadlens.model.facts import Curve, Gate
-from loadlens.model.finding import Finding, NotAssessed
+from loadlens.model.finding import Finding, Grade, NotAssessed
+from loadlens.model.notes import NOTES
+from loadlens.model.quality import Quality, QuantileWatch
 from tests.unit.findings.build import LOCKED, blocked, curve, estimate, facts, failing, process, step
-
-MODULES = (db_lock_timeouts, eventloop_blocked, gen_bottleneck, healthy, saturation_plateau)
 
 
 def healthy_curve() -> Curve:
@@ -50,12 +43,50 @@ def test_a_plateau_on_another_curve_stands_on_its_own() -> None:
     assert findings.fold([folded[0], apart])[1].explained_by is None
 
 
+@pytest.mark.parametrize(
+    ("cause", "effect", "explained_by"),
+    [
+        (Grade.SUSPECTED, Grade.PROBABLE, None),
+        (Grade.SUSPECTED, Grade.SUSPECTED, "gen.bottleneck"),
+        (Grade.PROBABLE, Grade.STRONG, "gen.bottleneck"),
+    ],
+)
+def test_a_suspicion_hides_no_cause_that_was_shown(
+    cause: Grade, effect: Grade, explained_by: str | None
+) -> None:
+    over = Finding("gen.bottleneck", cause, 1.0, "k=1", "1 late", "", (), (), "", "", curves=("k=1",))
+    under = replace(over, rule="eventloop.blocked", grade=effect)
+
+    assert findings.fold([over, under])[1].explained_by == explained_by
+
+
+@pytest.mark.parametrize(("explains", "explained_by"), [(True, "gen.bottleneck"), (False, None)])
+def test_what_explains_nothing_folds_nothing(explains: bool, explained_by: str | None) -> None:
+    over = Finding("gen.bottleneck", Grade.STRONG, 1.0, "k=1", "1 late", "", (), (), "", "", curves=("k=1",))
+    under = replace(over, rule="saturation.plateau")
+
+    folded = findings.fold([replace(over, explains_others=explains), under])
+
+    assert folded[1].explained_by == explained_by
+
+
+@pytest.mark.parametrize(
+    ("cause", "explained_by"), [(Grade.SUSPECTED, None), (Grade.PROBABLE, "gen.bottleneck")]
+)
+def test_a_plateau_that_was_shown_stands_beside_a_suspicion(cause: Grade, explained_by: str | None) -> None:
+    over = Finding("gen.bottleneck", cause, 1.0, "k=1", "1 late", "", (), (), "", "", curves=("k=1",))
+    under = replace(over, rule="saturation.plateau", grade=Grade.PROBABLE)
+
+    assert findings.fold([over, under])[1].explained_by == explained_by
+
+
 def test_a_quiet_service_is_healthy_with_its_headroom() -> None:
     gates = (Gate("generator", True, "kept up"), Gate("counting", True, "all counted"))
 
     verdict = findings.assess(facts(healthy_curve(), gates=gates))
 
-    assert [f.rule for f in verdict.findings] == ["no-finding.healthy"]
+    assert [f.rule for f in verdict.findings] == ["no-finding.healthy", "load.underdriven"]
+    assert "Underdriven: nothing limits" in verdict.findings[0].statement
     assert "100 % of the CPU is left" in verdict.findings[0].statement  # 0.02 of 4 cores
     assert any(isinstance(other, NotAssessed) for other in verdict.not_assessed)
 
@@ -63,7 +94,25 @@ def test_a_quiet_service_is_healthy_with_its_headroom() -> None:
 def test_a_failed_gate_is_not_called_healthy() -> None:
     verdict = findings.assess(facts(healthy_curve(), gates=(Gate("little", False, "broken"),)))
 
-    assert verdict.findings == ()
+    assert [f.rule for f in verdict.findings] == ["load.underdriven"]
+
+
+def test_notes_come_last_however_weighty() -> None:
+    few = QuantileWatch(0.99, estimate(0.1), 4.0, None, None, 0.005)
+    built = blocked(0.2)
+    steps = tuple(replace(one, quality=Quality(quantiles=(few,))) for one in built.steps)
+
+    verdict = findings.assess(facts(replace(built, steps=steps)))
+
+    assert [f.rule for f in verdict.findings] == [
+        "eventloop.blocked",
+        "saturation.plateau",  # explained
+        "quantile.insufficient",
+    ]
+
+
+def test_notes_are_rules_that_exist() -> None:
+    assert {page.ID for page in findings.PAGES} >= NOTES
 
 
 def _renamed(built: Curve) -> Curve:
@@ -109,9 +158,9 @@ def test_other_times_give_the_same_findings(scale: float) -> None:
     assert [(f.rule, f.grade) for f in before.findings] == [(f.rule, f.grade) for f in after.findings]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.ID)
-def test_every_rule_has_a_page_with_its_evidence_and_thresholds(module: ModuleType) -> None:
-    page = module.__doc__ or ""
+@pytest.mark.parametrize("rule", findings.PAGES, ids=lambda rule: rule.ID)
+def test_every_rule_has_a_page_with_its_evidence_and_thresholds(rule: findings.Page) -> None:
+    page = rule.__doc__ or ""
 
     for heading in ("**Means.**", "**Needs.**", "**Ruled out by.**", "**Do.**", "**Confirm.**"):
         assert heading in page
@@ -123,3 +172,16 @@ def test_statements_have_at_most_ninety_characters_and_a_number(built: Curve) ->
         assert len(finding.statement) <= 90
         assert any(character.isdigit() for character in finding.statement)
         assert all(len(e.chip) <= 32 for e in finding.evidence)
+
+
+def test_no_rule_explains_itself_through_others() -> None:
+    explains = {page.ID: page.EXPLAINS for page in findings.PAGES}
+    assert {effect for effects in explains.values() for effect in effects} <= set(explains)
+
+    def below(rule: str, path: tuple[str, ...] = ()) -> None:
+        assert rule not in path, f"{' -> '.join([*path, rule])}"
+        for effect in explains[rule]:
+            below(effect, (*path, rule))
+
+    for rule in explains:
+        below(rule)

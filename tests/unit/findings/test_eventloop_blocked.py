@@ -38,17 +38,9 @@ def test_two_processes_bear_twice_as_many_and_each_is_named() -> None:
     assert "each of 2 working processes" in finding.evidence[0].text
 
 
-def test_what_offloading_brings_is_cores_over_demand() -> None:
-    prediction = found(assess(facts(blocked(0.2)))).predictions[0]
-
-    assert isinstance(prediction.after, Estimate)
-    assert prediction.after.point == pytest.approx(4 / 0.2)
-
-
-def test_no_ceiling_is_promised_when_processes_already_use_all_cores() -> None:
+def test_processes_that_already_use_all_cores_are_said_to() -> None:
     finding = found(assess(facts(replace(blocked(0.2, k=4), cores_allotted=4.0), cores=8)))
 
-    assert finding.predictions == ()
     assert "cores are full as well" in finding.explanation
 
 
@@ -91,6 +83,25 @@ def test_a_near_miss_stays_silent_and_says_the_number(why: str, bent: dict[str, 
 
     assert isinstance(answer, Absent)
     assert why in answer.reason
+
+
+def test_a_process_without_load_at_the_highest_level_answers_probes_at_once() -> None:
+    """Few connections over three loops: two have all of them, a third of the probes meets the third."""
+    loops = (process(1.0, label="p0"), process(1.0, label="p1"), process(0.001, label="p2"))
+    uneven = blocked(0.2, k=3, processes=loops, probes=(probe(2.6, delayed=0.66),))
+
+    assert isinstance(assess(facts(uneven)), Finding)
+    assert isinstance(assess(facts(replace(uneven, steps=(uneven.steps[0], uneven.steps[2])))), Absent)
+
+
+def test_threads_of_one_process_that_want_several_cores_are_no_loop() -> None:
+    """A core that many threads share: none of them is hot but one, by chance."""
+    shared = (process(0.98, waiting=6.5, hot=1),)
+
+    answer = assess(facts(blocked(0.2, processes=shared)))
+
+    assert isinstance(answer, Absent)
+    assert "want 7.5 cores" in answer.reason
 
 
 def test_work_below_two_milliseconds_is_not_told_from_fair_sharing() -> None:
@@ -146,3 +157,40 @@ def test_the_curve_with_the_fewest_processes_speaks_and_the_scope_names_all() ->
 
     assert finding.curves == ("k=2", "k=1")
     assert "5.00 /s a process" in finding.statement
+
+
+@pytest.mark.parametrize(("second", "kind"), [(0.19, Finding), (0.21, Absent), (None, Absent)])
+def test_a_helper_beside_the_loop_does_not_hide_it(second: float | None, kind: type) -> None:
+    """A collector or a compiler of the runtime is hot as well; threads that share the work are no helpers."""
+    helped = (replace(process(1.1, hot=2), second_thread=second),)
+
+    assert isinstance(assess(facts(blocked(0.2, processes=helped))), kind)
+
+
+def test_a_probe_that_was_sent_in_time_speaks_before_a_late_one() -> None:
+    late = replace(probe(3.9, late=True), label="z")
+
+    finding = found(assess(facts(blocked(0.2, probes=(probe(3.65), late)))))
+
+    assert "a takes 3.65 s" in finding.statement
+
+
+def test_nothing_is_said_of_ends_that_nobody_knows() -> None:
+    one = process(1.0)
+    single = replace(
+        one, occupied=Estimate("o", "cores", 1.0, None, None, 1, 0, "difference of two readings")
+    )
+
+    text = found(assess(facts(blocked(0.2, processes=(single,))))).evidence[0].text
+
+    assert text == "the working process is occupied 1.00 of the time (limit 0.85)"
+
+
+def test_a_level_at_which_no_probe_waited_is_not_told_as_endless() -> None:
+    built = blocked(0.2, passes=2.0)
+    calm = replace(built.steps[1], probes=(probe(0.001, idle=0.002),))
+
+    finding = found(assess(facts(replace(built, steps=(built.steps[0], calm, built.steps[2])))))
+
+    assert any("queue 2.0 times" in text for text in finding.unknown)
+    assert not any("inf" in text for text in finding.unknown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loadlens.findings.healthy import assess_after
 from loadlens.model.facts import Gate
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from tests.unit.findings.build import curve, facts, process, step
+from tests.unit.findings.build import curve, estimate, facts, process, step
 
 PASSED = (Gate("generator", True, "kept up"),)
 SILENT = (Absent("other", "another rule", "nothing there"),)
@@ -19,6 +19,17 @@ def test_it_fires_when_every_rule_looked_and_stayed_silent() -> None:
     assert isinstance(finding, Finding)
     assert finding.grade >= Grade.PROBABLE
     assert "88 % of the CPU is left" in finding.statement  # 1 - 0.5 of 4 cores, by hand
+
+
+def test_cores_that_the_generator_takes_are_not_left_to_the_service() -> None:
+    """The service uses 0.5 of 4 cores; with all others on them 3 are used."""
+    busy = estimate(3.0, unit="cores")
+    steps = (step(n, n / 1.01, 0.01, processes=(process(0.5),), host_cpu=busy) for n in (1, 2, 4))
+
+    finding = assess_after(facts(curve(*steps, think=1.0), gates=PASSED), SILENT)
+
+    assert isinstance(finding, Finding)
+    assert "25 % of the CPU is left" in finding.statement
 
 
 def test_a_failed_gate_keeps_it_silent() -> None:

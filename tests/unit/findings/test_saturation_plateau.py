@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -86,3 +87,61 @@ def test_without_a_level_of_one_user_the_cpu_time_bounds_the_knee() -> None:
     assert isinstance(finding, Finding)
     assert "at least" in finding.evidence[1].text
     assert finding.unknown
+
+
+def test_the_knee_is_claimed_with_its_interval() -> None:
+    """X = 10 (2 %), R1 = 0.1 s (2 %), Z = 0.1 s: errors of 2 % and 1 % in squares, and 2.5 % of a plateau."""
+    finding = assess(facts(plateau()))
+
+    assert isinstance(finding, Finding)
+    knee = next(e for e in finding.evidence if e.signal == "load.knee")
+    assert knee.value == pytest.approx(2.0)
+    assert knee.low == pytest.approx(2.0 * (1 - math.hypot(0.02, 0.01)) * 0.975)
+    assert knee.high == pytest.approx(2.0 * (1 + math.hypot(0.02, 0.01)) * 1.025)
+
+
+def test_a_knee_of_one_user_has_no_end_below_one() -> None:
+    finding = assess(facts(plateau(think=0.0)))
+
+    assert isinstance(finding, Finding)
+    knee = next(e for e in finding.evidence if e.signal == "load.knee")
+    assert (knee.value, knee.low) == (1.0, 1.0)
+
+
+def test_throughput_that_still_grows_a_little_is_no_contradiction() -> None:
+    """9 % per doubling, the most that counts as flat; R = N / X at both levels, as Little's law says."""
+    rates = {1: 10.0, 4: 19.0, 8: 19.5, 16: 19.5 * 1.09}
+    steps = [step(n, x, n / x, processes=(process(0.3),)) for n, x in rates.items()]
+
+    finding = assess(facts(curve(*steps, think=0.0, work=estimate(0.1))))
+
+    assert isinstance(finding, Finding)
+    assert "(+0.0 %" in finding.evidence[2].text
+
+
+def test_a_generator_that_is_late_for_want_of_cores_leaves_the_plateau_of_a_full_service_probable() -> None:
+    late = generator(verdict="limit")
+
+    full = assess(facts(plateau(generator=late, processes=(process(3.5),))))  # of 4 cores
+
+    assert isinstance(full, Finding)
+    assert full.grade is Grade.PROBABLE
+    assert isinstance(assess(facts(plateau(generator=late, processes=(process(3.3),)))), Absent)
+
+
+def test_what_a_request_does_elsewhere_is_no_waiting() -> None:
+    """0.1 s alone, of which 1 ms computes: of 16 / 10 - 0.1 = 1.5 s at 16 users 1.4 s are waiting."""
+    finding = assess(facts(replace(plateau(), work_all=estimate(0.001))))
+
+    assert isinstance(finding, Finding)
+    assert finding.impact == pytest.approx(1.4 / 1.5)
+
+
+def test_without_one_user_alone_the_knee_is_a_lower_bound_and_the_finding_probable() -> None:
+    built = plateau()
+
+    finding = assess(facts(replace(built, steps=built.steps[1:])))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert any("at most 8.0 times beyond the knee of at least 2 users" in e.text for e in finding.evidence)

@@ -85,6 +85,13 @@ def test_other_findings_say_who_explains_them() -> None:
     assert "explained by eventloop.blocked" in " ".join(lines.split())
 
 
+def test_a_note_is_told_as_one() -> None:
+    few = finding("quantile.insufficient", statement="4 of 9 quantiles stand on few requests")
+    lines = shown(findings=(few,))
+
+    assert "note       4 of 9 quantiles stand on few requests" in lines
+
+
 def test_the_end_says_what_it_took_and_why_it_ended() -> None:
     text = " ".join(" ".join(shown(record="/somewhere/one")).split())
 

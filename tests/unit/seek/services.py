@@ -108,6 +108,11 @@ def limited(rate_per_s: float, answer_s: float, refusal_s: float = 0.0001) -> Se
     return answer
 
 
+def shedding(room: int, held_s: float, refusal_s: float = 0.0001) -> Service:
+    """So many at once are served, the rest refused at once: a limit of the rate, room / held."""
+    return limited(room / held_s, held_s, refusal_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """A whole search."""

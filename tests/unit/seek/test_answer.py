@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from loadlens import findings
-from loadlens.analyse import Examined
+from loadlens.analyse import Examined, remedies
 from loadlens.model.explanation import Explanation
 from loadlens.model.facts import Curve, Facts, Gate
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
@@ -50,7 +50,7 @@ def explained(
     facts: Facts, monkeypatch: pytest.MonkeyPatch, *, study: dict[str, Any] = STUDY, **told: Any
 ) -> Explanation:
     """The answer to these facts, as if they had been read from a record."""
-    seen = Examined(facts, findings.assess(facts), ())
+    seen = Examined(facts, remedies.foretold(facts, findings.assess(facts)), ())
     monkeypatch.setattr(answer.analyse, "examined", lambda _: seen)
     record: Any = SimpleNamespace(
         events=lambda: [TOLD | told], study=study, trials=(), path=Path("/records/one")
@@ -76,30 +76,24 @@ def growing(upto: int = 8) -> Curve:
 # --- capacity ----------------------------------------------------------------------------------------------
 
 
-def test_the_capacity_is_a_t_interval_over_all_trials_on_the_plateau() -> None:
+def test_the_capacity_is_taken_over_all_trials_beyond_the_knee() -> None:
     curve = plateau()
-    rates = (98.0, 101.0, 100.0, 103.0)
+    rates = (98.0, 101.0, 100.0, 103.0)  # 98 is at the knee of one user
     steps = tuple(replace(s, throughput_trials=(r,)) for s, r in zip(curve.steps, rates, strict=True))
 
     reach = answer.reach_of(replace(curve, steps=steps))
 
-    # By hand: t on logs of the three trials within 5 % of the best (98 is 4.9 % below 103, so all four).
-    logs = np.log(rates)
-    half = stats.t.ppf(0.975, 3) * logs.std(ddof=1) / 2
+    # By hand: t on logs of the three trials; the last doubling brought 3 % more.
+    logs = np.log(rates[1:])
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) / 3**0.5
     assert isinstance(reach.capacity, Estimate)
-    assert reach.capacity.point == pytest.approx(np.exp(logs.mean()))
-    assert reach.capacity.low == pytest.approx(np.exp(logs.mean() - half))
-    assert reach.capacity.high == pytest.approx(np.exp(logs.mean() + half))
-    assert reach.capacity.trials == 4
-
-
-def test_trials_that_agree_to_the_digit_are_still_known_to_one_request_only() -> None:
-    reach = answer.reach_of(plateau())
-
-    # 20 s of 100/s each: one request more or less is 0.05/s.
-    assert isinstance(reach.capacity, Estimate)
-    assert reach.capacity.low == pytest.approx(100 - 1 / 20)
-    assert reach.capacity.high == pytest.approx(100 + 1 / 20)
+    point = np.exp(logs.mean())
+    ends = np.exp(logs.mean() + np.array([-half, half]))
+    below, above = np.hypot(np.abs(ends - point), point / 100)
+    assert reach.capacity.point == pytest.approx(point)
+    assert reach.capacity.low == pytest.approx(point - below)
+    assert reach.capacity.high == pytest.approx((point + above) * 1.03)
+    assert reach.capacity.trials == 3
 
 
 def test_a_curve_that_still_grows_has_no_capacity_but_what_it_reached() -> None:
@@ -142,6 +136,32 @@ def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.Mon
     assert found.brings == (
         "a mean of 10.0 ms (measured at 1 user) in place of 80.0 ms at 8, at the same throughput"
     )
+
+
+def test_what_a_remedy_brings_is_said_with_its_interval_and_what_is_taken_for_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = explained(build.facts(build.blocked(0.2)), monkeypatch)
+
+    # 2 / 0.2 s; 20 / 10 - 0.15 s
+    assert found.brings.startswith("2 processes in place of 1: capacity 5.00 /s now, ")
+    assert " mean at 20 users 3.85 s now, 1.8" in found.brings
+    assert " then. the work in threads: capacity 5.00 /s now, 19." in found.brings
+    assert found.brings.count("(") > 6
+    assert "Assumed: each takes requests as one does now; it runs on all cores there" in found.brings
+    assert found.brings.endswith("; nothing limits before that was not seen.")
+
+
+def test_a_model_that_does_not_fit_brings_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = build.blocked(0.2)
+    first, middle, last = whole.steps
+    odd = replace(middle, response=build.times(1.7))
+
+    found = explained(build.facts(replace(whole, steps=(first, odd, last))), monkeypatch)
+
+    assert found.limit == "eventloop.blocked"
+    assert found.brings.startswith("undecided: at 5 users the model has a mean (s) of 0.8")
+    assert found.brings.endswith("measured were 1.7.")
 
 
 def test_from_outside_a_plateau_asks_for_the_processes_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +264,10 @@ def test_a_search_that_saw_a_healthy_service_says_first_that_it_reached_no_limit
 
     assert found.limit is None
     assert found.sentence.startswith("Undecided: the capacity is not reached")
-    assert "the rate cap stood in the way; 160 /s were reached. Nothing limits up to 160 /s" in found.sentence
+    assert (
+        "the rate cap stood in the way; 160 /s were reached. Underdriven: nothing limits up to"
+        in found.sentence
+    )
     assert found.sentence.endswith(f"({grade}).")
 
 

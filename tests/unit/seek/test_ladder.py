@@ -29,6 +29,7 @@ from tests.unit.seek.services import (
     retrograde,
     search,
     several_servers,
+    shedding,
 )
 
 BOUNDS = Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024)
@@ -100,11 +101,12 @@ def test_the_first_fall_is_looked_at_twice() -> None:
     assert found.stop.because == "saturated"
 
 
-def test_an_endless_service_is_climbed_as_far_as_the_budget_goes() -> None:
+def test_an_endless_service_is_climbed_as_far_as_the_budget_goes_beside_the_dense_look() -> None:
     found = search(endless(1.0), BOUNDS)
 
     assert found.stop.because == "budget"
-    assert levels(found)[-1] >= 16
+    assert levels(found)[-1] >= 8
+    assert found.seen[-1].kind == "dense"
     assert found.used_s <= BOUNDS.budget_s
     assert saturation(found).verdict == "underdriven"
 
@@ -244,6 +246,19 @@ def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> No
     assert saturation(found).capacity == pytest.approx(100.0, rel=0.01)
 
 
+def test_users_who_pause_begin_with_as_many_as_asked_as_much_without() -> None:
+    # 12 at once for 40 ms. 8 users are refused nothing; 16 of whom each pauses for 40 ms ask as much.
+    found = search(shedding(12, 0.040), BOUNDS)
+
+    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
+    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    assert hasty == [1, 2, 4, 8, 16]
+    assert patient[:4] == [1, 16, 32, 64]
+    assert found.stop.because == "saturated"
+    # No longer than the others: how long their answers take is known.
+    assert len({one.load_s for one in found.seen if one.kind == "climb"}) == 1
+
+
 def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it() -> None:
     met = climbed(2, 100.0, 0.01, refused_share=0.9)
     met = replace(met, end="rate")
@@ -281,6 +296,32 @@ def test_a_level_has_one_trial_or_three_but_not_two() -> None:
         found = search(pool(4, 0.05), Bounds(float(budget), 20_000.0, 1024))
 
         assert all(found.users.count(users) in (1, 3) for users in found.users), budget
+
+
+@pytest.mark.parametrize(
+    "service",
+    [one_server(0.010, 0.002), pool(8, 0.05), pool(50, 0.02), endless(0.02)],
+    ids=["soon full", "full with 16", "full with 128", "never full"],
+)
+def test_half_a_minute_holds_eight_users_and_a_dense_look_whatever_is_left_out(service: object) -> None:
+    # 4.7 s for the look, four levels of 2.4 + 1.7 s, the dense one of 4.4 + 1.7 s: 27.2 s, and answers.
+    found = search(service, Bounds(30.0, 20_000.0, 1024))  # type: ignore[arg-type]
+
+    assert [one.kind for one in found.seen].count("dense") == 1
+    assert levels(found)[-1] >= 8
+
+
+def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_climb() -> None:
+    looked = replace(climbed(1, 20.0, 0.05), kind="dense")
+    seen = [LOOK, *(climbed(n, 20.0 * n, 0.05) for n in (1, 2, 4, 8))]
+
+    # A level of 5 + 1 s costs some 7.7 s, the dense look some 12.7 s.
+    kept, left_over = decide(seen, 18.0, BOUNDS), decide([*seen, looked], 10.0, BOUNDS)
+
+    assert isinstance(kept, Next)
+    assert kept.kind == "dense"
+    assert isinstance(left_over, Next)
+    assert (left_over.kind, left_over.users) == ("climb", 16)
 
 
 def test_trials_of_slow_services_last_several_response_times() -> None:

@@ -274,7 +274,7 @@ def _findings(report: Report, ids: set[str]) -> tuple[FindingView, ...]:
             chips=tuple(_chip(e.chip, e.chart, ids) for e in finding.evidence if e.chip),
             excluded=_rivals(finding, ruled_out=True),
             not_excluded=_rivals(finding, ruled_out=None),
-            predictions=tuple(_prediction(p.what, p.before, p.after) for p in finding.predictions),
+            predictions=tuple(_prediction(p.words, p.before, p.after) for p in finding.predictions),
             evidence=_evidence(finding),
             explains=tuple(shown(f, 0) for f in explained if finding.explained_by is None),
         )

@@ -151,7 +151,7 @@ def _reasons(finding: Finding) -> Iterator[str]:
     if finding.advice:
         yield f"- do: {escaped(finding.advice)}"
     for p in finding.predictions:
-        yield f"- predicted: {escaped(p.what)}: {_said(p.before)} → {_said(p.after)}"
+        yield f"- predicted: {escaped(p.words)}: {_said(p.before)} → {_said(p.after)}"
     if finding.confirm:
         yield f"- to confirm: {code(finding.confirm)}"
     yield ""

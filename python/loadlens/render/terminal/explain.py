@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from loadlens.looks import numbers, words
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Finding
+from loadlens.model.notes import NOTES
 from loadlens.render.terminal.printing import print_lines
 
 WIDTH = 80
@@ -69,6 +70,9 @@ def _others_found(answer: Explanation) -> Iterator[str]:
         return
     yield ""
     for finding in rest:
+        if finding.rule in NOTES and finding.explained_by is None:
+            yield from _labelled("note", [finding.statement])
+            continue
         folded = f", explained by {finding.explained_by}" if finding.explained_by else ""
         yield from _labelled("also", [f"{finding.statement} ({finding.grade.word}{folded})"])
 

@@ -193,7 +193,7 @@ def finding_lines(finding: Finding, number: int) -> list[str]:
     excluded = [f"{part.rival}: {part.text}" for part in finding.counter if part.ruled_out]
     unknown = [f"{part.rival}: {part.text}" for part in finding.counter if part.ruled_out is None]
     predicted = [
-        f"{p.what} {numbers.show(p.before).short} → {numbers.show(p.after).with_interval}"
+        f"{p.words} {numbers.show(p.before).short} → {numbers.show(p.after).with_interval}"
         for p in finding.predictions
     ]
     body: list[str] = []

@@ -43,7 +43,8 @@ def at_most(
 
 
 def stated(signal: str, passed: bool | None, *, text: str, chip: str = "") -> Signal:
-    """A signal that is so or not so, without an interval."""
+    """A signal that is so or not so, without an interval; of numpy's kinds of both a plain one is made."""
+    passed = None if passed is None else bool(passed)
     return Signal(Evidence(signal, text, chip, None, None, None, None, passed), passed is True)
 
 
@@ -60,9 +61,9 @@ def _against(
         lack = f"{text}: {figure.reason}"
         return Signal(Evidence(signal, lack, "", None, None, None, threshold, None), False)
     value, low, high = figure.point, figure.low, figure.high
-    passed = value >= threshold if upwards else value <= threshold
+    passed = bool(value >= threshold if upwards else value <= threshold)
     edge = low if upwards else high
-    clear = edge is not None and (edge >= threshold if upwards else edge <= threshold)
+    clear = edge is not None and bool(edge >= threshold if upwards else edge <= threshold)
     return Signal(Evidence(signal, text, chip, value, low, high, threshold, passed), clear)
 
 
@@ -99,7 +100,7 @@ def unclear(signals: Sequence[Signal]) -> str:
 
 def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
     """A rival explanation and what became of it."""
-    return Counter(name, text, ruled_out)
+    return Counter(name, text, None if ruled_out is None else bool(ruled_out))
 
 
 def generator_in_time(watch: GeneratorWatch) -> bool | None:
@@ -145,18 +146,22 @@ def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
 
 def interference_rival(step: Step, cores: int) -> Counter:
     """Other programs taking the machine's time: ruled out when they used little of it."""
-    if step.other_cores is None:
+    used = step.other_cores if step.others_mean is None else step.others_mean
+    if used is None:
         return rival("other programs", "the machine as a whole was not watched", None)
-    share = step.other_cores / cores
-    text = f"other programs use {step.other_cores:.2f} of {cores} cores"
+    share = used / cores
+    text = f"other programs use {used:.2f} of {cores} cores"
     return rival("other programs", text, True if share < OTHERS_MATTER else None)
 
 
 def interval_of(figure: Figure) -> Interval | Insufficient:
     """A figure as the estimators take it."""
-    if isinstance(figure, Estimate):
-        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
-    return Insufficient(figure.reason)
+    return known(figure) if isinstance(figure, Estimate) else Insufficient(figure.reason)
+
+
+def known(figure: Estimate) -> Interval:
+    """A figure that is known, as the estimators take it."""
+    return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
 
 
 def estimate(metric: str, unit: str, interval: Interval, *, like: Figure) -> Estimate:
@@ -175,6 +180,18 @@ def shown(figure: Figure | None) -> str:
 def short(figure: Figure | None) -> str:
     """A figure without its interval."""
     return "not measured" if figure is None else numbers.show(figure).short
+
+
+def ends(low: float | None, high: float | None, *more: str) -> str:
+    """` (0.98–1.00; limit 0.85)`: what stands behind a figure; nothing of ends that nobody knows."""
+    parts = list(more)
+    if low is not None or high is not None:
+        parts.insert(0, f"{_end(low)}{numbers.EN_DASH}{_end(high)}")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _end(value: float | None) -> str:
+    return numbers.OPEN if value is None else f"{value:.2f}"
 
 
 def percent(share: float) -> str:

@@ -1,0 +1,45 @@
+"""What lay around the services in one trial beside their CPU time: quotas, storage, the ways in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadlens.analyse import balanced, quotas, storage
+from loadlens.analyse.balanced import Spread
+from loadlens.analyse.quotas import Quota
+from loadlens.analyse.resources import Resources
+from loadlens.analyse.source import TrialSource
+from loadlens.analyse.storage import Storage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """All of it; empty where nothing was watched."""
+
+    quotas: tuple[Quota, ...] = ()
+    spreads: tuple[Spread, ...] = ()  # of requests over replicas
+    storage: Storage | None = None
+
+
+def read(readings: pl.DataFrame, begin: float, end: float, watched: Resources, source: TrialSource) -> Around:
+    """Summarise a trial over its measured part [begin, end], seconds since t0.
+
+    Args:
+        readings: Of all monitors.
+        begin: Of the measured part.
+        end: Of it.
+        watched: What the processes used.
+        source: The trial: what services were to be confined to, and which one the load asks.
+    """
+    if readings.is_empty():
+        return Around()
+    entry = str((source.case.get("entry") or {}).get("service") or "")
+    return Around(
+        quotas=quotas.read(readings, begin, end, watched.services, source.placement),
+        spreads=balanced.read(readings, begin, end, watched.services, entry),
+        storage=storage.read(readings, begin, end, watched.services),
+    )

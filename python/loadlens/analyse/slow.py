@@ -1,0 +1,452 @@
+"""Which requests of a class take a path of their own, over the levels of a curve, and which met a timer.
+
+The hills of a distribution are looked for where the most requests are; at the lowest level, where nobody
+waits for others, the valley that was found there parts the few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats as distributions
+
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.rowwise import Rows, StepRows, counted
+from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.shapes import SlowLevel, SlowPath, TimerLevel, TimerPile
+from loadlens.stats import mixtures, pauses, within
+from loadlens.stats.counts import IntervalCounts, pooled
+from loadlens.stats.interval import Floats, Insufficient, Interval
+
+CALM = 2.0  # times the usual time of a lone user: beyond, requests wait for each other
+FEWEST_ALONE = 5  # slow ones, to say how slow
+SLOW_PROBE = 0.3  # of a slow request's time, left until its end when a probe was due
+ENDED_WITH_IT = 0.1  # of that time
+FEWEST_PROBES = 5
+UNEVEN_LEVEL, UNEVEN = 1e-3, 2.0  # chance, and how much more the shares vary than chance
+FEWEST_CELLS = 4
+ALL_BUT_FEW = 0.95  # of the slow ones: they ended within that time
+FOLLOWED_PARTS = 8  # of a trial: what comes at one time may be slow together
+LACKING = 0.5  # of the share at the level where the hill was found
+DELAYED_ACK_S = 0.04
+# Kernels with a clock of 250 /s end a delay of 40 ms up to one tick later.
+ACK_FROM_S, ACK_TO_S = 0.95 * DELAYED_ACK_S, 0.0465
+OTHER_TIMERS = tuple(timer for timer in mixtures.TCP_TIMERS if timer != DELAYED_ACK_S)
+ON_OPENING = (1.0, 3.0, 7.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """One class at one level, over its trials."""
+
+    load: float
+    counts: IntervalCounts  # of all trials
+    rows: tuple[StepRows, ...]
+    trials: tuple[Rows, ...]
+
+    @property
+    def requests(self) -> int:
+        return self.counts.observed
+
+
+def slow_paths(cases: Sequence[CaseMeasures], beside: Sequence[CaseMeasures]) -> tuple[SlowPath, ...]:
+    """The last hill of every class of a curve.
+
+    Args:
+        cases: The levels, ascending.
+        beside: Looks at the same requests with dense probes.
+    """
+    first = cases[0].reference
+    if first is None:
+        return ()
+    found = []
+    for step in first.plan.steps:
+        levels = _levels(cases, step.index)
+        if levels:
+            alone = [*levels[:1], *_like(beside, cases[0], step.index)]
+            found.append(_path(step.name, step.request, levels, alone))
+    return tuple(found)
+
+
+def _levels(cases: Sequence[CaseMeasures], index: int) -> list[_Level]:
+    found = []
+    for case in cases:
+        trials = tuple(trial.rows for trial in case.usable if isinstance(trial.rows, Rows))
+        if trials and case.reference is not None:
+            rows = tuple(trial.steps[index] for trial in trials)
+            load = case.reference.plan.load
+            found.append(_Level(load, pooled([part.usual for part in rows]), rows, trials))
+    return found
+
+
+def _like(beside: Sequence[CaseMeasures], case: CaseMeasures, index: int) -> list[_Level]:
+    """Looks at the same requests with no more of a load than a case has."""
+    wanted = case.reference
+    if wanted is None:
+        return []
+    steps = [step.request for step in wanted.plan.steps]
+    same = [
+        other
+        for other in beside
+        if other.reference is not None
+        and [step.request for step in other.reference.plan.steps] == steps
+        and (other.reference.plan.is_closed, other.reference.plan.load)
+        == (wanted.plan.is_closed, wanted.plan.load)
+    ]
+    return _levels(same, index)
+
+
+# --- one class --------------------------------------------------------------------------------------------
+
+
+def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_Level]) -> SlowPath:
+    everything = [*levels, *alone[1:]]
+    whole = pooled([level.counts for level in alone])
+    blank = SlowPath(
+        label,
+        request,
+        requests=sum(level.requests for level in everything),
+        most=max(level.requests for level in everything),
+        met=sum(part.met for level in everything for part in level.rows),
+        opening=sum(part.opening.observed for level in everything for part in level.rows),
+        unseen_s=_unseen_s(everything),
+        alone_requests=whole.observed,
+    )
+    valleys = {level.load: cut for level in levels[1:] if (cut := _valley(level.counts)) is not None}
+    own = _valley(whole)
+    valley = own if own is not None else next((valleys[at] for at in sorted(valleys)), None)
+    if valley is None:
+        return blank
+    usual = _middle(_part(whole, 0.0, valley))
+    alone_level = _level(levels[0].load, whole, valley)
+    reference = next((level.counts for level in levels[1:] if level.load in valleys), whole)
+    share = _beyond(reference, valleys.get(min(valleys, default=0.0), valley)) / max(1, reference.observed)
+    calm, lacking, queued = [], [], 0
+    for level in levels[1:]:
+        cut = valleys.get(level.load)
+        here = _middle(_part(level.counts, 0.0, cut if cut is not None else math.inf))
+        if usual is None or here is None or here > CALM * usual:
+            queued += 1
+        elif cut is not None:
+            calm.append((level, cut))
+        elif _lacks(level.counts, valley, share):
+            lacking.append(level.load)
+    used = [*((level, valley) for level in alone), *calm]
+    return replace(
+        blank,
+        unseen_s=_unseen_s([level for level, _ in used]),
+        alone=alone_level,
+        levels=tuple(
+            found for level, cut in calm if (found := _level(level.load, level.counts, cut)) is not None
+        ),
+        lacking=tuple(lacking),
+        queued=queued,
+        weight=_weight([(_followed_counts(level, cut), cut) for level, cut in used]),
+        shift=_shift(pooled([level.counts for level, _ in used]), valley),
+        is_even=_is_even(used),
+        together=_together(alone, valley),
+        in_answer=_in_answer(used),
+    )
+
+
+def _unseen_s(levels: Sequence[_Level]) -> float | None:
+    """The shortest standstill that would have been seen in every trial."""
+    longest = max((trial.stops.shortest_s for level in levels for trial in level.trials), default=math.inf)
+    return longest if math.isfinite(longest) else None
+
+
+def _beyond(counts: IntervalCounts, valley: float) -> int:
+    return _part(counts, valley, math.inf).observed
+
+
+def _lacks(counts: IntervalCounts, valley: float, share: float) -> bool:
+    """Whether far fewer requests lie beyond a valley than a share of them, by more than chance."""
+    here = _beyond(counts, valley)
+    if counts.observed < mixtures.FEWEST or here >= LACKING * share * counts.observed:
+        return False
+    chance = float(distributions.binom.cdf(here, counts.observed, min(1.0, share)))
+    return chance < UNEVEN_LEVEL
+
+
+def _valley(counts: IntervalCounts) -> float | None:
+    """Where the last hill begins, when it is a path of its own."""
+    found = mixtures.mixture(counts)
+    if isinstance(found, Insufficient):
+        return None
+    last = mixtures.slow_path(found)
+    return None if last is None else last.begins_s
+
+
+def _level(load: float, counts: IntervalCounts, valley: float) -> SlowLevel | None:
+    """A level parted at a valley; none where too few are beyond it to say how slow they are."""
+    slow = _part(counts, valley, math.inf)
+    low, high = _middle(_part(counts, 0.0, valley)), _middle(slow)
+    if slow.observed < FEWEST_ALONE or low is None or high is None:
+        return None
+    weight = _weight([(counts, valley)])
+    return SlowLevel(load, counts.observed, slow.observed, weight, _shift(counts, valley), high / low)
+
+
+def _part(counts: IntervalCounts, begins_s: float, ends_s: float) -> IntervalCounts:
+    middle = (counts.lower + counts.upper) / 2
+    inside = (middle > begins_s) & (middle <= ends_s)
+    return replace(
+        counts,
+        interval=counts.interval[inside],
+        lower=counts.lower[inside],
+        upper=counts.upper[inside],
+        count=counts.count[inside],
+    )
+
+
+def _middle(counts: IntervalCounts) -> float | None:
+    """The median, without an interval."""
+    if not counts.observed:
+        return None
+    lower, upper, at_most = counts.distribution()
+    place = int(np.searchsorted(at_most, 0.5 - 1e-12))
+    return float(lower[place] + upper[place]) / 2
+
+
+def _weight(parts: Sequence[tuple[IntervalCounts, float]]) -> Figure:
+    """Share beyond the valleys over all intervals of all trials."""
+    hits = np.concatenate([_part(counts, cut, math.inf).observed_per_interval() for counts, cut in parts])
+    totals = np.concatenate([counts.observed_per_interval() for counts, _ in parts])
+    found = within.share(hits, totals)
+    if isinstance(found, Insufficient):
+        return Undecided("component.weight", "share", found.reason)
+    size = int(totals.sum())
+    return Estimate(
+        "component.weight", "share", found.point, found.low, found.high, len(parts), size, found.method
+    )
+
+
+def _shift(counts: IntervalCounts, valley: float) -> Figure:
+    """Difference of the medians on both sides of a valley."""
+    low = within.quantile(_part(counts, 0.0, valley), 0.5)
+    slow = _part(counts, valley, math.inf)
+    high = within.quantile(slow, 0.5)
+    metric = "component.shift"
+    if isinstance(low, Insufficient) or isinstance(high, Insufficient):
+        reason = low.reason if isinstance(low, Insufficient) else getattr(high, "reason", "")
+        return Undecided(metric, "s", reason)
+    point = high.point - low.point
+    down, up = math.hypot(_below(high), _above(low)), math.hypot(_above(high), _below(low))
+    return Estimate(
+        metric,
+        "s",
+        point,
+        None if math.isinf(down) else point - down,
+        None if math.isinf(up) else point + up,
+        1,
+        slow.observed,
+        "difference of medians, errors added in squares",
+    )
+
+
+def _below(found: Interval) -> float:
+    return math.inf if found.low is None else found.point - found.low
+
+
+def _above(found: Interval) -> float:
+    return math.inf if found.high is None else found.high - found.point
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Followed:
+    """Requests of a trial that could all be followed to their end, ascending by when they were due."""
+
+    begin_s: float
+    end_s: float
+    due_s: Floats
+    took_s: Floats
+
+
+def _followed(level: _Level, valley: float) -> list[_Followed]:
+    """What was due in the measured part, so long before its end that slow ones have ended as well.
+
+    Of all that ended within it, the first were due before and are mostly slow, and of those due last only the
+    quick ones ended: in short trials the share would fall from half to half. What was due so long before a
+    standstill is left out alike: only the slow ones meet it.
+    """
+    took = np.concatenate([part.took_s for part in level.rows])
+    slow = took[took > valley]
+    longest = float(np.quantile(slow, ALL_BUT_FEW)) if slow.size else 0.0
+    found = []
+    for part, trial in zip(level.rows, level.trials, strict=True):
+        if not part.due_s.size:
+            continue
+        begin, end = trial.begin_s, float((part.due_s + part.took_s).max()) - longest
+        kept = (part.due_s >= begin) & (part.due_s <= end)
+        kept &= pauses.undisturbed(part.due_s, part.due_s + longest, trial.stops)
+        if kept.any():
+            found.append(_Followed(begin, end, part.due_s[kept], part.took_s[kept]))
+    return found
+
+
+def _followed_counts(level: _Level, valley: float) -> IntervalCounts:
+    """The same by interval; all that ended where no request could be followed."""
+    parts = [
+        counted(part.due_s, part.took_s, np.linspace(part.begin_s, part.end_s, FOLLOWED_PARTS + 1))
+        for part in _followed(level, valley)
+    ]
+    return pooled(parts) if parts else level.counts
+
+
+def _is_even(used: Sequence[tuple[_Level, float]]) -> bool | None:
+    """Whether the share is the same in both halves of all trials, as far as chance goes."""
+    hits, totals = [], []
+    for level, cut in used:
+        for part in _followed(level, cut):
+            half = part.took_s.size // 2
+            for took in (part.took_s[:half], part.took_s[half:]):
+                hits.append(float((took > cut).sum()))
+                totals.append(float(took.size))
+    n, k = np.array(totals), np.array(hits)
+    kept = n > 0
+    n, k = n[kept], k[kept]
+    if n.size < FEWEST_CELLS or k.sum() < FEWEST_ALONE or k.sum() >= n.sum():
+        return None
+    share = float(k.sum() / n.sum())
+    square = float(((k - n * share) ** 2 / (n * share * (1 - share))).sum())
+    freedom = n.size - 1
+    return not (float(distributions.chi2.sf(square, freedom)) < UNEVEN_LEVEL and square / freedom > UNEVEN)
+
+
+def _together(alone: Sequence[_Level], valley: float) -> float | None:
+    """Of the probes that were due while a slow request was under way, how many ended only with it."""
+    due, held = 0, 0
+    for level in alone:
+        for part, trial in zip(level.rows, level.trials, strict=True):
+            ends = trial.probe_due_s + trial.probe_took_s
+            slow = part.took_s > valley
+            for begin, took in zip(part.due_s[slow], part.took_s[slow], strict=True):
+                first, last = np.searchsorted(trial.probe_due_s, [begin, begin + (1 - SLOW_PROBE) * took])
+                due += int(last - first)
+                held += int((ends[first:last] > begin + (1 - ENDED_WITH_IT) * took).sum())
+    return held / due if due >= FEWEST_PROBES else None
+
+
+def _in_answer(used: Sequence[tuple[_Level, float]]) -> float | None:
+    """Of the slow ones, the share that waited longer between first and last byte than before."""
+    slow = [(part.took_s > cut, part) for level, cut in used for part in level.rows]
+    count = sum(int(is_slow.sum()) for is_slow, _ in slow)
+    late = sum(int((part.body_s[is_slow] > part.took_s[is_slow] / 2).sum()) for is_slow, part in slow)
+    return late / count if count else None
+
+
+# --- timers -----------------------------------------------------------------------------------------------
+
+
+def timer_piles(cases: Sequence[CaseMeasures], beside: Sequence[CaseMeasures]) -> tuple[TimerPile, ...]:
+    """Requests of every class that took as much longer as one of TCP's timers, over all levels."""
+    first = cases[0].reference
+    if first is None:
+        return ()
+    found: list[TimerPile] = []
+    for step in first.plan.steps:
+        own = _levels(cases, step.index)
+        levels = [*own, *_like(beside, cases[0], step.index)]
+        if levels:
+            found += _piles(step.name, step.request, levels, own)
+    return tuple(found)
+
+
+def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Level]) -> list[TimerPile]:
+    """Of all levels; and at which of a curve's own they are."""
+    found = []
+    parts = [part for level in levels for part in level.rows]
+    body = np.concatenate([part.body_s for part in parts])
+    if body.size >= mixtures.FEWEST:
+        found += _acknowledged(label, request, body)
+    opening = pooled([part.opening for part in parts])
+    usual = pooled([level.counts for level in levels])
+    for place, counts, timers in (("whole", usual, OTHER_TIMERS), ("opening", opening, ON_OPENING)):
+        for pile in mixtures.piles(counts, timers):
+            share = pile.share
+            weight = Estimate(
+                "component.weight",
+                "share",
+                share.point,
+                share.low,
+                share.high,
+                1,
+                counts.observed,
+                share.method,
+            )
+            count = round(share.point * counts.observed)
+            shift = Estimate(
+                "component.shift",
+                "s",
+                pile.timer_s,
+                0.95 * pile.timer_s,
+                1.05 * pile.timer_s,
+                1,
+                count,
+                "pile",
+            )
+            found.append(
+                TimerPile(
+                    label,
+                    request,
+                    place,
+                    pile.timer_s,
+                    counts.observed,
+                    count,
+                    weight,
+                    shift,
+                    pile.contrast,
+                    _where(own, place, pile.timer_s + (_middle(counts) or 0.0), mixtures.TIMER_TOLERANCE),
+                )
+            )
+    return found
+
+
+def _where(own: Sequence[_Level], place: str, at_s: float, tolerance: float) -> tuple[TimerLevel, ...]:
+    """Levels with requests that took so long."""
+    found = []
+    for level in own:
+        counts = level.counts if place == "whole" else pooled([part.opening for part in level.rows])
+        low, high = (1 - tolerance) * at_s, (1 + tolerance) * at_s
+        count = _part(counts, low, high).observed
+        if count:
+            found.append(TimerLevel(level.load, count))
+    return tuple(found)
+
+
+def _acknowledged(label: str, request: str, body_s: Floats) -> list[TimerPile]:
+    """Answers whose last byte came 40 ms after the first: it waited for a delayed acknowledgement."""
+    at = (body_s >= ACK_FROM_S) & (body_s <= ACK_TO_S)
+    width = ACK_TO_S - ACK_FROM_S
+    beside = (body_s >= ACK_FROM_S - width) & (body_s <= ACK_TO_S + width) & ~at
+    here, near = int(at.sum()), int(beside.sum())
+    if here < max(FEWEST_ALONE, mixtures.LEAST_TIMER_WEIGHT * body_s.size):
+        return []
+    contrast = here / (near / 2) if near else math.inf
+    chance = distributions.binomtest(here, here + near, 1 / 3, alternative="greater").pvalue
+    if contrast < mixtures.PILE_CONTRAST or chance >= mixtures.PILE_LEVEL:
+        return []
+    # The requests of one connection follow each other: their order is what clusters them.
+    counts = counted(
+        np.arange(body_s.size, dtype=np.float64),
+        np.where(at, 1.0, 0.0),
+        np.linspace(0, body_s.size, 33, dtype=np.float64),
+    )
+    share = within.share(counts.above_per_interval(0.5), counts.observed_per_interval())
+    if isinstance(share, Insufficient):
+        return []
+    shift = float(np.median(body_s[at]))
+    low, high = (float(edge) for edge in np.quantile(body_s[at], [0.025, 0.975]))
+    low = min(low, DELAYED_ACK_S)  # the timer itself; a kernel's clock only ends it later
+    weight = Estimate(
+        "component.weight", "share", share.point, share.low, share.high, 1, body_s.size, share.method
+    )
+    waited = Estimate(
+        "component.shift", "s", shift, low, high, 1, here, "median; the timer and 95 % of the pile"
+    )
+    return [
+        TimerPile(label, request, "answer", DELAYED_ACK_S, body_s.size, here, weight, waited, float(contrast))
+    ]

@@ -1,0 +1,92 @@
+"""What services read and wrote in a trial, and what the machine's storage did meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadlens.analyse.resources import Process, Series, series_by_labels
+from loadlens.stats.interval import Insufficient, Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOT_READ = Insufficient("not read in the measured part")
+Found = Interval | Insufficient
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Storage:
+    """The measured part; what the kernel does not tell is insufficient, never zero."""
+
+    written: Found
+    read: Found
+    appended: Found
+    major_faults: Found
+    device: str
+    device_busy: Found
+    device_written: Found
+    waiting: Found
+    stalled: Found
+
+
+def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process]) -> Storage | None:
+    """Summarise storage over the measured part [begin, end], seconds since t0; none: nobody looked.
+
+    Args:
+        readings: Of all monitors.
+        begin: Of the measured part.
+        end: Of it.
+        processes: Of the services.
+    """
+    table = {
+        (metric, str((json.loads(text) if text else {}).get("device", ""))): series
+        for (_, metric, text), series in series_by_labels(readings, ("host",)).items()
+        if metric.startswith(("disk_", "pressure_"))
+    }
+    if not table and not processes:
+        return None
+    busy = dict(_devices(table, "disk_busy_s", begin, end))
+    device = max(busy, key=lambda name: busy[name].point, default="")
+    pressure = {
+        name: table[(f"pressure_{name}_s", "")].rate(begin, end)
+        for name in ("io_some", "io_full")
+        if (f"pressure_{name}_s", "") in table
+    }
+    return Storage(
+        written=_of_all(processes, "write_bytes"),
+        read=_of_all(processes, "read_bytes"),
+        appended=_of_all(processes, "appended_bytes"),
+        major_faults=_of_all(processes, "major_faults"),
+        device=device,
+        device_busy=_share(busy.get(device, NOT_READ)),
+        device_written=dict(_devices(table, "disk_write_bytes", begin, end)).get(device, NOT_READ),
+        waiting=_share(pressure.get("io_some", NOT_READ)),
+        stalled=_share(pressure.get("io_full", NOT_READ)),
+    )
+
+
+def _devices(
+    table: Mapping[tuple[str, str], Series], metric: str, begin: float, end: float
+) -> Iterator[tuple[str, Interval]]:
+    for (name, device), series in table.items():
+        if name == metric and isinstance(rate := series.rate(begin, end), Interval):
+            yield device, rate
+
+
+def _of_all(processes: Sequence[Process], metric: str) -> Found:
+    """Of all processes together; unknown where one of them was not read."""
+    known = [process.rates[metric] for process in processes if metric in process.rates]
+    if not known or len(known) < len(processes):
+        return NOT_READ
+    return Interval(sum(known), None, None, 1.0, "difference of readings")
+
+
+def _share(found: Found) -> Found:
+    """Of the time: a reading that came late must not make more than all of it."""
+    if not isinstance(found, Interval):
+        return found
+    high = None if found.high is None else min(1.0, found.high)
+    return Interval(min(1.0, found.point), found.low, high, found.independent, found.method)

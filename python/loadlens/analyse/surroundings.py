@@ -1,0 +1,118 @@
+"""What lies around a case's services, over its trials: quotas of CPU time, the ways in, storage, bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from loadlens.analyse.balanced import Spread
+from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.quotas import Quota
+from loadlens.analyse.trial import TrialMeasures
+from loadlens.model.facts import BalanceWatch, QuotaWatch, ReceivedWatch, ReplicaWatch, StorageWatch
+from loadlens.stats.interval import Interval
+
+Z = 1.96  # of a normal, 95 %
+
+
+def quotas_of(case: CaseMeasures) -> tuple[QuotaWatch, ...]:
+    """The groups that bound CPU time."""
+    by_key: dict[tuple[str, str], list[Quota]] = {}
+    for trial in case.usable:
+        for quota in trial.around.quotas:
+            by_key.setdefault(quota.key, []).append(quota)
+    return tuple(
+        QuotaWatch(
+            label=f"{service}.{replica}",
+            cores=own[0].cores,
+            period_s=own[0].period_s,
+            used=case.level_figure("cpu", "cores", [quota.used for quota in own]),
+            throttled=case.level_figure("cpu.throttled", "share", [quota.throttled for quota in own]),
+            held_back=case.level_figure("cpu.held_back", "cores", [quota.held_back for quota in own]),
+        )
+        for (service, replica), own in sorted(by_key.items())
+    )
+
+
+def balances_of(case: CaseMeasures) -> tuple[BalanceWatch, ...]:
+    """How requests were spread over replicas; only of those that were there in every trial."""
+    by_name: dict[str, list[tuple[TrialMeasures, Spread]]] = {}
+    for trial in case.usable:
+        for spread in trial.around.spreads:
+            by_name.setdefault(spread.name, []).append((trial, spread))
+    return tuple(_balance(case, name, own) for name, own in sorted(by_name.items()))
+
+
+def _balance(case: CaseMeasures, name: str, own: Sequence[tuple[TrialMeasures, Spread]]) -> BalanceWatch:
+    spreads = [spread for _, spread in own]
+    names = [r.name for r in spreads[0].replicas if all(r.name in _names(spread) for spread in spreads)]
+    covered = [share for trial, spread in own if (share := _covered(trial, spread)) is not None]
+    return BalanceWatch(
+        label=name,
+        told=spreads[0].told,
+        replicas=tuple(_replica(case, replica, spreads) for replica in names),
+        covered=sum(covered) / len(covered) if covered else None,
+    )
+
+
+def _names(spread: Spread) -> set[str]:
+    return {replica.name for replica in spread.replicas}
+
+
+def _replica(case: CaseMeasures, name: str, spreads: Sequence[Spread]) -> ReplicaWatch:
+    own = [next(r for r in spread.replicas if r.name == name) for spread in spreads]
+    counts = [round(replica.requests) for replica in own]
+    shares = [_share(r.requests, s.requests) for r, s in zip(own, spreads, strict=True) if s.requests > 0]
+    return ReplicaWatch(
+        label=name,
+        requests=sum(counts),
+        share=case.level_figure("backends.share", "share", shares),
+        time=case.figure("backends.time", "s", [replica.time for replica in own], counts),
+        waiting=case.level_figure("runq_wait", "cores", [replica.waiting for replica in own]),
+    )
+
+
+def _share(part: float, whole: float) -> Interval:
+    """A share of requests that were handed out one by one."""
+    point = part / whole
+    half = Z * math.sqrt(point * (1 - point) / whole) + 1 / whole
+    return Interval(point, max(0.0, point - half), min(1.0, point + half), whole, "share of counted requests")
+
+
+def _covered(trial: TrialMeasures, spread: Spread) -> float | None:
+    """Requests that replicas got for each one that ended at the generator, over the same time."""
+    if trial.grid is None or spread.seconds <= 0:
+        return None
+    ended = sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.streams)
+    return spread.requests / spread.seconds / (ended / trial.grid.seconds) if ended else None
+
+
+def storage_of(case: CaseMeasures) -> StorageWatch | None:
+    """What was read and written; none where nobody looked."""
+    known = [trial.around.storage for trial in case.usable if trial.around.storage is not None]
+    if not known:
+        return None
+    return StorageWatch(
+        written=case.level_figure("storage.written", "bytes/s", [one.written for one in known]),
+        read=case.level_figure("storage.read", "bytes/s", [one.read for one in known]),
+        appended=case.level_figure("storage.appended", "bytes/s", [one.appended for one in known]),
+        major_faults=case.level_figure("faults.major", "1/s", [one.major_faults for one in known]),
+        device=known[0].device,
+        device_busy=case.level_figure("storage.busy", "share", [one.device_busy for one in known]),
+        device_written=case.level_figure("storage.device", "bytes/s", [one.device_written for one in known]),
+        waiting=case.level_figure("pressure.io", "share", [one.waiting for one in known]),
+        stalled=case.level_figure("pressure.io", "share", [one.stalled for one in known]),
+    )
+
+
+def received_of(case: CaseMeasures) -> ReceivedWatch | None:
+    """Bytes of answers and how they came; none where nobody counted them."""
+    known = [trial.received for trial in case.usable if trial.received is not None]
+    if not known:
+        return None
+    counts = [round(load.successes) for load in case.loads]
+    return ReceivedWatch(
+        bytes_per_s=case.figure("received", "bytes/s", [one.bytes_per_s for one in known], counts),
+        waited=case.figure("first_byte.mean", "s", [one.waited for one in known], counts),
+        coming=case.level_figure("last_byte.mean", "s", [one.coming for one in known]),
+    )

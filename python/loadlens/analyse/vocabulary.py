@@ -1,0 +1,134 @@
+"""What the name of a gauge says: that of a lock, a pool or threads it tells how many places are held,
+waited for, there, or allowed.
+
+Libraries agree on the words more than on anything else: Micrometer, HikariCP, Tomcat, Jetty, Puma, go-sql,
+OpenTelemetry, generic-pool and deadpool are read by the same words. What words alone get wrong stands in two
+short tables. Only names are looked at here; whether a gauge behaves like what it is called, rules decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Final, Literal
+
+Role = Literal["held", "waiting", "bound", "present", "free"]
+Kind = Literal["lock", "pool", "threads", "requests", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name says."""
+
+    role: Role
+    kind: Kind | None  # none: it has no word for what is held
+    stem: tuple[str, ...]  # words that are left: whose gauge it is
+    is_growth: bool = False  # a counter of seconds: its growth is the mean number of those who wait (Little)
+
+
+_KINDS: Final[Mapping[Kind, frozenset[str]]] = {  # the first that has a word of the name
+    "lock": frozenset({"lock", "locks", "mutex", "mutexes", "rwlock", "latch"}),
+    "threads": frozenset({"thread", "threads", "threadpool", "worker", "workers", "processes"}),
+    "pool": frozenset({"pool", "pools", "connection", "connections", "conn", "conns"}),
+    "requests": frozenset({"request", "requests", "inflight"}),
+    "unknown": frozenset({"task", "tasks", "job", "jobs", "permit", "permits", "semaphore", "slot", "slots"}),
+}
+_HELD: Final = frozenset(
+    {"active", "busy", "used", "held", "holder", "holders", "borrowed", "acquired", "leased", "running"}
+    | {"inuse", "inflight", "executing", "occupied", "checkedout"}
+)
+_HELD_PAIRS: Final = (("in", "use"), ("in", "flight"), ("in", "progress"), ("checked", "out"))
+_WAITING: Final = frozenset(
+    {"pending", "waiting", "waiters", "waiter", "queued", "queue", "backlog", "blocked", "awaiting"}
+)
+_BOUND: Final = frozenset({"max", "maximum", "limit", "bound", "capacity"})
+_FREE: Final = frozenset({"idle", "available", "free"})
+_PRESENT: Final = frozenset({"size", "current", "open", "live", "total"})
+_FILLERS: Final = frozenset(
+    {"count", "config", "configured", "usage", "num", "number", "length", "depth", "in"}
+)
+# Of something else than places: sizes, times, rates, marks of the past.
+_OTHER: Final = frozenset(
+    {"bytes", "seconds", "second", "milliseconds", "ms", "ns", "time", "duration", "latency", "age", "ratio"}
+    | {"percent", "utilization", "utilisation", "rate", "bucket", "sum", "created", "info", "memory", "heap"}
+    | {"buffer", "buffers", "cpu", "fds", "files", "peak", "min", "minimum", "core", "remaining", "timeout"}
+    | {"daemon", "sessions", "errors", "failed", "lifetime"}
+)
+# Of the process or of clients' idle connections, under words that mean places elsewhere.
+_NOT_PLACES: Final = (
+    *("jvm_", "process_", "go_threads", "go_goroutines", "go_gc", "go_sched", "nodejs_", "python_"),
+    *("nginx_connections_", "promhttp_", "logback_", "kestrel_", "scrape_"),
+)
+_STATES: Final = frozenset({"state", "status"})  # labels whose value is part of the name
+_KNOWN: Final[Mapping[str, Meaning]] = {
+    "http_server_requests_active_seconds_active_count": Meaning("held", "requests", ("http", "server")),
+    "http_server_requests_active_seconds_count": Meaning("held", "requests", ("http", "server")),
+    "jetty_threads_jobs": Meaning("waiting", "threads", ("jetty",)),
+    "puma_backlog": Meaning("waiting", "threads", ("puma",)),
+    "go_sql_wait_duration_seconds_total": Meaning("waiting", "pool", ("go", "sql"), is_growth=True),
+    "go_sql_stats_connections_blocked_seconds_total": Meaning(
+        "waiting", "pool", ("go", "sql", "stats"), is_growth=True
+    ),
+}
+
+
+def meaning_of(metric: str, labels: Mapping[str, str]) -> Meaning | None:
+    """Return what a series counts; none where its name says nothing about places.
+
+    Args:
+        metric: As it is exported.
+        labels: Its labels; the value of one that is called a state counts as a part of the name.
+    """
+    return _meaning(metric, " ".join(labels[name] for name in sorted(_STATES & labels.keys())))
+
+
+def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The labels that tell one pool from another."""
+    return tuple(sorted((name, value) for name, value in labels.items() if name not in _STATES))
+
+
+@cache
+def _meaning(metric: str, state: str) -> Meaning | None:
+    if metric in _KNOWN:
+        return _KNOWN[metric]
+    if metric.startswith(_NOT_PLACES) or metric.endswith(("_total", "_bucket", "_sum", "_created")):
+        return None
+    words = _words(f"{metric} {state}")
+    if _OTHER & set(words):
+        return None
+    role = _role(words)
+    if role is None:
+        return None
+    kind = next((kind for kind, nouns in _KINDS.items() if nouns & set(words)), None)
+    return Meaning(role, kind, _stem(words))
+
+
+def _words(name: str) -> tuple[str, ...]:
+    parted = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    return tuple(word for word in re.split(r"[^a-z0-9]+", parted.lower()) if word)
+
+
+def _role(words: tuple[str, ...]) -> Role | None:
+    """Who waits comes first: a queue has a length, a bound and a size as well."""
+    found, pairs = set(words), set(pairwise(words))
+    if found & _WAITING:
+        return None if found & (_BOUND | _FREE) else "waiting"
+    if found & _BOUND:
+        return "bound"
+    if found & _HELD or pairs & set(_HELD_PAIRS):
+        return "held"
+    if found & _FREE:
+        return "free"
+    if any(found & nouns for nouns in _KINDS.values()):
+        return "present"
+    return None
+
+
+def _stem(words: tuple[str, ...]) -> tuple[str, ...]:
+    nouns = frozenset[str]().union(*_KINDS.values())
+    pairs = {word for pair in _HELD_PAIRS for word in pair}
+    spent = _HELD | _WAITING | _BOUND | _FREE | _PRESENT | _FILLERS | nouns | pairs
+    return tuple(word for word in words if word not in spent)

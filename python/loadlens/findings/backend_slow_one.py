@@ -1,0 +1,266 @@
+"""One replica is slower than the others.
+
+**Means.** Of several replicas that do the same work one takes longer for it. A share of all requests is slow,
+and where turns are equal the service is full when that one is.
+
+**Needs.** Below the knee the slowest replica takes 1.25 times as long for a request as the others do on
+average, the interval above 1.1 (where trials are too short for one, that of its ratios at three levels or
+more); it gets no more than 1.1 times the mean of the requests; each request goes to one of the replicas.
+Without such an interval it is suspected: a few answers of equal replicas differ by more. So it is where the
+load asks several kinds of requests: a gateway may send each kind elsewhere.
+
+**Ruled out by.** More requests than the others get (then it is the balancer); waiting for a core that is half
+of the difference (then it is the place, not the replica); a server that the load does not ask; a generator
+that did not send in time.
+
+**Thresholds.** 1.25: what a third of the requests lose is then a twelfth of the mean. Times below 1 ms are
+not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
+
+**Do.** Look at that replica: its host, its disk, its cache, its version; take it out of the turns meanwhile.
+
+**Confirm.** Swap its host or core with another: slowness goes along with the replica, or stays.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.balances import (
+    Level,
+    alike,
+    asked_rival,
+    covered,
+    levels_of,
+    seconds,
+    why_none,
+)
+from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.stats.interval import Interval
+from loadlens.stats.trials import over_trials
+
+ID = "backend.slow-one"
+TITLE = "one replica is slower"
+EXPLAINS: tuple[str, ...] = (
+    "saturation.plateau",
+    "mixture.slow-path",
+    "downstream.serialised",
+    "threads.pool-limit",
+    "outside.handler-wait",
+)
+
+SLOWER = 1.25
+LEAST_SLOWER = 1.1  # the lower end
+EVEN = 1.1  # times the mean of the requests
+FEWEST = 20  # requests of each replica below the knee
+LEAST_S = 0.001  # of the others: below, steps of the clock decide
+PLACED = 0.5  # of the difference: waiting for a core beyond it is the cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """What a request takes at one replica, over the levels below the knee."""
+
+    label: str
+    place: int
+    seconds: float
+    half: float | None  # of its interval; none: open
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Slowest:
+    """The slowest beside the mean of the others."""
+
+    own: _Time
+    others_s: float
+    low: float | None  # of the ratio; none: open
+    high: float | None
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes."""
+        return self.own.seconds / self.others_s
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look below the knee of every curve."""
+    looked = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
+    if not looked:
+        return NotAssessed(ID, TITLE, why_none(facts))
+    known = [
+        (curve, levels, slowest)
+        for curve, levels in looked
+        if (slowest := _slowest(_below_the_knee(curve, levels))) is not None
+    ]
+    if not known:
+        return NotAssessed(
+            ID,
+            TITLE,
+            f"needs {FEWEST} requests of each replica below the knee that take {seconds(LEAST_S)} or more",
+        )
+    found = [f for curve, levels, s in known if (f := _finding(curve, levels, s)) is not None]
+    if found:
+        best = max(found, key=lambda finding: (finding.grade, finding.impact))
+        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+    curve, levels, slowest = max(known, key=lambda one: one[2].ratio)
+    return Absent(ID, TITLE, _silence(curve, levels, slowest))
+
+
+def slowest_of(curve: Curve, replicas: int) -> int | None:
+    """Place of the replica that is named, among so many; none: it is not known."""
+    for levels in levels_of(curve).values():
+        slowest = _slowest(_below_the_knee(curve, levels))
+        if slowest is not None and len(levels[-1].balance.replicas) == replicas:
+            return slowest.own.place
+    return None
+
+
+def _below_the_knee(curve: Curve, levels: list[Level]) -> list[Level]:
+    """Where a full replica does not make its requests wait; the lightest level, where no knee is known."""
+    capacity = capacity_of(curve)
+    knee = capacity.saturation.knee if isinstance(capacity, Capacity) else None
+    return levels[:1] if knee is None else [level for level in levels if level.step.load <= knee]
+
+
+def _slowest(levels: list[Level]) -> _Slowest | None:
+    """Over the levels that timed every replica: means over other levels would be of other loads."""
+    timed = [one for one in levels if all(isinstance(r.time, Estimate) for r in one.balance.replicas)]
+    if not timed:
+        return None
+    times = [_over(timed, place) for place in range(len(timed[0].balance.replicas))]
+    if min(time.requests for time in times) < FEWEST:
+        return None
+    own = max(times, key=lambda time: time.seconds)
+    others = [time for time in times if time is not own]
+    mean = sum(time.seconds for time in others) / len(others)
+    if mean < LEAST_S:
+        return None
+    halves = [time.half for time in others if time.half is not None]
+    if own.half is not None and len(halves) == len(others):
+        beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
+        ratio = own.seconds / mean
+        half = ratio * math.hypot(own.half / own.seconds, beside / mean)
+        return _Slowest(own, mean, ratio - half, ratio + half)
+    # Too few answers were seen in each trial for an interval: levels are so many looks at the same ratio.
+    found = over_trials(np.array([_ratio(level, own.place) for level in timed]))
+    if isinstance(found, Interval):
+        return _Slowest(own, mean, found.low, found.high)
+    return _Slowest(own, mean, None, None)
+
+
+def _ratio(level: Level, place: int) -> float:
+    """Its time over the mean of the others at one level; 0: it cannot be told."""
+    times = [r.time.point for r in level.balance.replicas if isinstance(r.time, Estimate)]
+    beside = (sum(times) - times[place]) / (len(times) - 1)
+    return times[place] / beside if beside > 0 else 0.0
+
+
+def _over(levels: list[Level], place: int) -> _Time:
+    """One replica over several levels that timed all, each weighted by the requests of all of them."""
+    whole = sum(_requests(level) for level in levels)
+    mean, square, is_open = 0.0, 0.0, False
+    for level in levels:
+        time = level.balance.replicas[place].time
+        assert isinstance(time, Estimate)
+        weight = _requests(level) / whole
+        mean += weight * time.point
+        is_open |= time.low is None or time.high is None
+        if time.low is not None and time.high is not None:
+            square += (weight * (time.high - time.low) / 2) ** 2
+    own = [level.balance.replicas[place] for level in levels]
+    requests = sum(replica.requests for replica in own)
+    return _Time(own[0].label, place, mean, None if is_open else math.sqrt(square), requests)
+
+
+def _requests(level: Level) -> int:
+    return sum(replica.requests for replica in level.balance.replicas)
+
+
+def _signals(levels: list[Level], slowest: _Slowest) -> list[weigh.Signal]:
+    ratio, low = slowest.ratio, slowest.low
+    is_clear = low is not None and low >= LEAST_SLOWER
+    begins = "has no lower end" if low is None else f"begins at {low:.2f}"
+    evidence = Evidence(
+        "backends.slowest-ratio",
+        f"the slowest takes {seconds(slowest.own.seconds)} for a request, the others "
+        f"{seconds(slowest.others_s)} on average: {ratio:.2f} times (limit {SLOWER}); "
+        f"its interval {begins} (limit {LEAST_SLOWER})",
+        f"{ratio:.2f} times as slow",
+        ratio,
+        low,
+        slowest.high,
+        SLOWER,
+        None if ratio >= SLOWER and not is_clear else ratio >= SLOWER,
+    )
+    share = levels[-1].shares[slowest.own.place] * len(levels[-1].shares)
+    even = weigh.stated(
+        "backends.share",
+        share <= EVEN,
+        text=f"it gets {share:.2f} times the mean of the requests (limit {EVEN})",
+        chip=f"{share:.2f} of a fair share",
+    )
+    return [weigh.Signal(evidence, is_clear), even, covered(levels[-1]), *alike(levels[-1])]
+
+
+def _rivals(levels: list[Level], slowest: _Slowest) -> list[Counter]:
+    return [
+        _placement(levels[0], slowest),
+        asked_rival(levels, slowest.own.place),
+        weigh.generator_rival(levels[0].step),
+    ]
+
+
+def _placement(level: Level, slowest: _Slowest) -> Counter:
+    """A busier core under the slow replica: ruled out while its processes hardly wait for one."""
+    name, rate = "a busier core", level.step.throughput
+    waits = [replica.waiting for replica in level.balance.replicas]
+    points = [wait.point for wait in waits if isinstance(wait, Estimate)]
+    if len(points) < len(waits) or not isinstance(rate, Estimate) or rate.point <= 0:
+        return weigh.rival(name, "how long its processes wait for a core is not known", None)
+    place = slowest.own.place
+    beside = (sum(points) - points[place]) / (len(points) - 1)
+    share = level.shares[place]
+    each = max(0.0, points[place] - beside) / (share * rate.point) if share > 0 else 0.0
+    more = slowest.own.seconds - slowest.others_s
+    text = f"it waits {seconds(each)} longer for a core a request, and takes {seconds(more)} longer"
+    return weigh.rival(name, text, each < PLACED * more)
+
+
+def _finding(curve: Curve, levels: list[Level], slowest: _Slowest) -> Finding | None:
+    signals, rivals = _signals(levels, slowest), _rivals(levels, slowest)
+    grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
+    if grade is None:
+        return None
+    count = len(levels[0].balance.replicas)
+    own, others = seconds(slowest.own.seconds), seconds(slowest.others_s)
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=1 - 1 / slowest.ratio,
+        scope=curve.label,
+        statement=weigh.statement(
+            f"One of {count} replicas takes {slowest.ratio:.2f} times as long as the others "
+            f"({own}, not {others})"
+        ),
+        explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
+        f"{count} to its own pace: as fast as the others they would bear {slowest.ratio:.1f} times as much.",
+        confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
+        curves=(curve.label,),
+    )
+
+
+def _silence(curve: Curve, levels: list[Level], slowest: _Slowest) -> str:
+    signals, rivals = _signals(levels, slowest), _rivals(levels, slowest)
+    if signals[0].evidence.passed is False or any(s.evidence.passed is False for s in signals):
+        return weigh.unclear(signals)
+    found = [rival.text for rival in rivals if rival.ruled_out is False]
+    return found[0] if found else weigh.unclear(signals)

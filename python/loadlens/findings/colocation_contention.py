@@ -1,0 +1,162 @@
+"""Generator and service take the same cores from each other.
+
+**Means.** Both want more than the cores they share can give. Throughput is what the two of them reach
+together, and response times hold waiting that a service with cores of its own would not have.
+
+**Needs.** At the highest load: the cores that the generator may use are 90 % busy; Loadlens takes at least
+10 % of them, or sends late for want of them (it waits for a core for 10 % of the time, and its lag is beyond
+its limit); others than Loadlens take at least a quarter of them; the service's threads wait for a core for
+5 % of the time that they run, or more; and throughput no longer grows with the load, where users wait for
+answers.
+
+**Ruled out by.** Cores of their own for each; other programs that take the larger part of what Loadlens does
+not take itself. Where Loadlens takes less than a third of what the others take, the service is short of cores
+with or without it: then this stands beside that and explains nothing.
+
+**Thresholds.** 0.9: /proc is exact to 2 to 3 %, and beyond it nothing is left to give. 10 %: what the service
+could gain is no more than what the generator takes, and less is within what a capacity is known to. A
+third: without the generator a quarter of the cores would be free, and the service a third faster at most. A
+quarter: the kernel's work for the network, which belongs to no process, takes up to a fifth of a core.
+
+**Do.** Pin generator and service to cores of their own, or generate on another machine.
+
+**Confirm.** The generator pinned to one core: CPU time of a request stays, throughput changes.
+"""
+
+from __future__ import annotations
+
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import Capacity, capacity_of, waits_for_cores
+from loadlens.findings.common.evidence import Signal
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Finding, NotAssessed
+from loadlens.model.quality import OwnCores
+from loadlens.stats.saturation import GAIN_PER_DOUBLING
+
+ID = "colocation.contention"
+TITLE = "generator and service take cores from each other"
+EXPLAINS: tuple[str, ...] = ("gen.bottleneck", "cpu.saturated", "saturation.plateau")
+
+LAB_MATTERS = 0.10
+SERVICE_THERE = 0.25
+SERVICE_WAITS = 0.05
+MOSTLY = 0.5  # of what others than Loadlens take
+EXPLAINS_FROM = 1 / 3  # of the same, taken by Loadlens: less is no reason why the rest is full
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at the highest load of every curve whose parts may meet on a core."""
+    tops = [(curve, curve.steps[-1]) for curve in facts.curves if curve.steps]
+    apart = [curve for curve, _ in tops if curve.shares_cores is False]
+    if tops and len(apart) == len(tops):
+        return Absent(ID, TITLE, "generator and service ran on cores of their own")
+    known = [
+        (curve, step, own)
+        for curve, step in tops
+        if curve.shares_cores is not False and step.processes and (own := step.quality.own_cores) is not None
+    ]
+    if not known:
+        return NotAssessed(ID, TITLE, "needs the CPU of the service's processes and of each core")
+    found = [f for curve, step, own in known if (f := _finding(curve, step, own)) is not None]
+    if found:
+        return max(found, key=lambda finding: (finding.grade, finding.impact))
+    curve, step, own = max(known, key=lambda one: one[2].busy / one[2].cores)
+    return Absent(
+        ID, TITLE, f"on {curve.label} {weigh.unclear(_signals(curve, step, own)) or _others(step, own).text}"
+    )
+
+
+def _finding(curve: Curve, step: Step, own: OwnCores) -> Finding | None:
+    signals, rivals = _signals(curve, step, own), (_others(step, own),)
+    grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
+    if grade is None:
+        return None
+    cores = "the core" if own.cores == 1 else f"the {own.cores} cores"
+    takes, lacks = own.lab / own.cores, _lacks(step)
+    what = f"takes {weigh.percent(takes)}" if takes >= LAB_MATTERS else f"lacks one {weigh.percent(lacks)}"
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, max(takes, lacks)),
+        scope=curve.label,
+        statement=weigh.statement(f"Generator and service fill {cores} they share: the generator {what}"),
+        explanation=f"At {step.load:g} {'users' if curve.is_closed else '/s offered'} the service has what "
+        f"the generator leaves it: {weigh.short(step.throughput)} is what both reach together.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=rivals,
+        advice=f"Give the service cores of its own: Loadlens takes {own.lab:.2f} of {own.cores} here, which "
+        "the service would have (cpus: in the study, taskset beside explain).",
+        confirm="the generator on one core that the service does not use: CPU time of a request stays, "
+        "throughput changes",
+        curves=(curve.label,),
+        explains_others=own.lab >= EXPLAINS_FROM * (own.busy - own.lab),
+    )
+
+
+def _signals(curve: Curve, step: Step, own: OwnCores) -> list[Signal]:
+    busy, lab = own.busy / own.cores, own.lab / own.cores
+    waits = waits_for_cores(step)
+    return [
+        weigh.stated(
+            "cores.busy",
+            busy >= weigh.FULL_CORES,
+            text=f"the generator's cores are {weigh.percent(busy)} busy "
+            f"(limit {weigh.percent(weigh.FULL_CORES)})",
+            chip=f"shared cores {weigh.percent(busy)} busy",
+        ),
+        weigh.stated(
+            "cores.generator",
+            lab >= LAB_MATTERS or _lacks(step) >= LAB_MATTERS,
+            text=f"Loadlens takes {weigh.percent(lab)} of them, and sends late without a core for "
+            f"{weigh.percent(_lacks(step))} of the time (limit {weigh.percent(LAB_MATTERS)})",
+            chip=f"generator takes {weigh.percent(lab)}",
+        ),
+        weigh.stated(
+            "cores.service",
+            busy - lab >= SERVICE_THERE,
+            text=f"others than Loadlens take {weigh.percent(max(0.0, busy - lab))} of them "
+            f"(limit {weigh.percent(SERVICE_THERE)})",
+            chip=f"the rest {weigh.percent(max(0.0, busy - lab))}",
+        ),
+        weigh.stated(
+            "service.waits",
+            None if waits is None else waits >= SERVICE_WAITS,
+            text="how long the service waits for a core was not read"
+            if waits is None
+            else f"the service waits for a core {weigh.percent(waits)} of the time that it runs "
+            f"(limit {weigh.percent(SERVICE_WAITS)})",
+            chip="" if waits is None else f"service waits {weigh.percent(waits)}",
+        ),
+        *_plateau(curve),
+    ]
+
+
+def _lacks(step: Step) -> float:
+    """Share of the time for which the generator had no core, where it sent late for it; else nothing."""
+    watch = step.generator
+    return 0.0 if weigh.generator_in_time(watch) is not False else watch.waiting or 0.0
+
+
+def _plateau(curve: Curve) -> list[Signal]:
+    """Whoever still does more with more users is not yet short of cores; of open loads nothing is known."""
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity):
+        return []
+    gain = capacity.saturation.gain_per_doubling
+    text = (
+        f"the last doubling of users brought {weigh.signed_percent(gain)} "
+        f"(limit {weigh.percent(GAIN_PER_DOUBLING)})"
+    )
+    return [weigh.stated("plateau", gain < GAIN_PER_DOUBLING, text=text)]
+
+
+def _others(step: Step, own: OwnCores) -> Counter:
+    if step.other_cores is None:
+        return weigh.rival("other programs", "the machine as a whole was not watched", None)
+    text = f"other programs use {step.other_cores:.2f} cores"
+    rest = max(0.0, own.busy - own.lab)
+    if step.other_cores >= MOSTLY * rest:
+        return weigh.rival("other programs", text, False)
+    return weigh.rival(
+        "other programs", text, True if step.other_cores < weigh.OTHERS_MATTER * own.cores else None
+    )

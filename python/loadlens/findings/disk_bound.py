@@ -1,0 +1,257 @@
+"""Storage is the limit: requests wait until their data is written or read.
+
+**Means.** Each request moves so many bytes to or from storage, or waits for so many writes to be on it, that
+the device is busy while processors have time left. More users wait for the device.
+
+**Needs.** Throughput has stopped growing; at the highest load nobody on the machine could go on for storage
+10 % of the time, or a device was busy 85 % of it; some task waited for storage at least half of the time,
+else it is suspected: what limits is waited for all the time; bytes read and written are the same for each
+request over the levels, within 10 %; the service uses at most 70 % of its cores.
+
+**Ruled out by.** Pages that had to come from storage (more than one in a hundred requests: memory is the
+limit); a machine that is full. Not excluded where the bytes are lines of a log, or where others write as
+much to the device; a generator that did not send in time.
+
+**Thresholds.** 10 %: everything stood still for storage a tenth of the time, where a cache that answers
+leaves 0 to 1 %. Half: below, faster storage would bring less than twice the throughput, as where a lock is
+held for 20 ms and synced for 3 of them. 85 %: a queue at that use takes seven times its idle time. 70 % of
+the cores leaves room for the errors of CPU readings.
+
+**Do.** Write several requests' data at once (group commit), sync less often, cache what is read, or a faster
+device.
+
+**Confirm.** The same on a memory file system, or without waiting for the disk: capacity rises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import waits, writing
+from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Facts, Step, StorageWatch
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.stats.saturation import GAIN_PER_DOUBLING
+
+ID = "disk.bound"
+TITLE = "storage is the limit"
+EXPLAINS: tuple[str, ...] = (
+    "saturation.plateau",
+    "downstream.serialised",
+    "db.lock",
+)
+
+STALLED = 0.10  # of the time nobody could go on
+MOSTLY = 0.5  # of the time some task waits
+BUSY = 0.85  # of the time a device had something to do
+SAME_BYTES = 0.10  # coefficient of variation over the levels
+LEAST_BYTES = 512.0  # of one request: a sector
+MOST_CORES = 0.70  # of those allotted
+MOST_FAULTS = 0.01  # pages from storage for a request
+LINE_BYTES = 4096.0  # of a request: up to there what is appended may be lines of a log
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at the highest load of every curve."""
+    looked = [(curve, levels) for curve in facts.curves if (levels := writing.known(curve))]
+    readable = [
+        (curve, levels)
+        for curve, levels in looked
+        if writing.per_request(curve, "written", "read") is not None and _is_seen(levels[-1][1])
+    ]
+    if not readable:
+        if any(writing.per_request(curve, "written", "read") is not None for curve, _ in looked):
+            reason = "neither disks (/proc/diskstats) nor waiting for them (/proc/pressure) can be read here"
+            return NotAssessed(ID, TITLE, reason)
+        return NotAssessed(ID, TITLE, writing.why_none(facts))
+    found = [f for curve, levels in readable if (f := _finding(facts, curve, *levels[-1])) is not None]
+    if found:
+        best = max(found, key=lambda finding: (finding.grade, finding.impact))
+        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+    curve, levels = max(readable, key=lambda pair: _stall(pair[1][-1][1]))
+    return Absent(ID, TITLE, _silence(facts, curve, *levels[-1]))
+
+
+def _is_seen(storage: StorageWatch) -> bool:
+    return any(isinstance(figure, Estimate) for figure in (storage.stalled, storage.device_busy))
+
+
+def _stall(storage: StorageWatch) -> float:
+    return storage.stalled.point if isinstance(storage.stalled, Estimate) else 0.0
+
+
+def _signals(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
+    return [
+        _storage(storage),
+        *_waited_for(storage),
+        _bytes(curve),
+        _cores(curve, step),
+        _plateau(curve),
+    ]
+
+
+def _is_by_use(storage: StorageWatch) -> bool:
+    """Whether only how busy a device is speaks for it."""
+    return not isinstance(storage.stalled, Estimate) or (
+        _stall(storage) < STALLED and _stall_by_use(storage) > 0
+    )
+
+
+def _waited_for(storage: StorageWatch) -> list[weigh.Signal]:
+    """A part of what one resource does may stop everything, and another part of it be the limit."""
+    waiting = storage.waiting
+    if _is_by_use(storage) or not isinstance(waiting, Estimate):
+        return []
+    text = f"some task waits for storage {weigh.shown(waiting)} of the time (limit {weigh.percent(MOSTLY)})"
+    passed = True if waiting.point >= MOSTLY else None
+    return [weigh.stated("storage.waited-for", passed, text=text)]
+
+
+def _storage(storage: StorageWatch) -> weigh.Signal:
+    """Whether storage holds the machine up: by waiting for it, else by how busy a device is."""
+    stalled, busy, waiting = storage.stalled, storage.device_busy, storage.waiting
+    by_use = _is_by_use(storage)
+    if by_use and _stall_by_use(storage) and isinstance(waiting, Estimate) and waiting.point < STALLED:
+        text = (
+            f"a device is busy {weigh.shown(busy)} of the time, and tasks wait for storage "
+            f"{weigh.shown(waiting)} of it (limit {weigh.percent(STALLED)})"
+        )
+        return weigh.stated("storage.busy", None, text=text)  # it writes back what nobody waits for
+    if by_use:
+        return weigh.at_least(
+            "storage.busy",
+            busy,
+            BUSY,
+            text=f"a device is busy {weigh.shown(busy)} of the time (limit {weigh.percent(BUSY)})",
+            chip=f"device busy {_percent(busy)}",
+        )
+    return weigh.at_least(
+        "storage.stalled",
+        stalled,
+        STALLED,
+        text=f"nobody could go on for storage {weigh.shown(stalled)} of the time "
+        f"(limit {weigh.percent(STALLED)})",
+        chip=f"stalled {_percent(stalled)} by storage",
+    )
+
+
+def _percent(figure: object) -> str:
+    return weigh.percent(figure.point) if isinstance(figure, Estimate) else "?"
+
+
+def _bytes(curve: Curve) -> weigh.Signal:
+    """Whether requests move bytes, and each as many as the others."""
+    moved = writing.per_request(curve, "written", "read")
+    if moved is None:
+        return weigh.stated("storage.bytes", None, text="bytes of a request are not known")
+    text = f"a request moves {writing.size(moved.mean)} to or from storage"
+    if moved.mean < LEAST_BYTES:
+        return weigh.stated("storage.bytes", False, text=f"{text} (limit {writing.size(LEAST_BYTES)})")
+    spread = moved.variation
+    if spread is None:
+        return weigh.stated("storage.bytes", None, text=f"{text}, at the one level that was looked at")
+    text += f", the same over the levels within {weigh.percent(spread)} (limit {weigh.percent(SAME_BYTES)})"
+    return weigh.stated(
+        "storage.bytes", spread <= SAME_BYTES, text=text, chip=f"{writing.size(moved.mean)} a request"
+    )
+
+
+def _cores(curve: Curve, step: Step) -> weigh.Signal:
+    if not step.processes or curve.cores_allotted <= 0:
+        return weigh.stated("cpu.room", None, text="CPU of the service was not read")
+    unread = [process for process in step.processes if not isinstance(process.cpu, Estimate)]
+    share = step.server_cores / curve.cores_allotted
+    text = f"the service uses {weigh.percent(share)} of its cores (limit {weigh.percent(MOST_CORES)})"
+    if unread and share <= MOST_CORES:  # what was not read is not zero
+        text = f"the CPU of {len(unread)} of {len(step.processes)} processes was not read"
+        return weigh.stated("cpu.room", None, text=text)
+    return weigh.stated(
+        "cpu.room", share <= MOST_CORES, text=text, chip=f"{weigh.percent(share)} of its cores"
+    )
+
+
+def _plateau(curve: Curve) -> weigh.Signal:
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity):
+        return weigh.stated("throughput.gain", None, text=capacity.reason)
+    gain = capacity.saturation.gain_per_doubling
+    return weigh.stated(
+        "throughput.gain",
+        gain < GAIN_PER_DOUBLING,
+        text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
+        f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
+        chip=f"last doubling {weigh.signed_percent(gain)}",
+    )
+
+
+def _rivals(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> list[Counter]:
+    return [
+        waits.machine_rival(facts, curve, step),
+        _paging(curve),
+        _log_lines(curve),
+        writing.own_rival(storage),
+        weigh.generator_rival(step),
+    ]
+
+
+def _paging(curve: Curve) -> Counter:
+    """Memory that is too small makes storage busy as well."""
+    faults = writing.per_request(curve, "major_faults")
+    if faults is None:
+        return weigh.rival("paging", "page faults were not read", None)
+    text = f"{faults.mean:.2g} pages for a request had to come from storage (limit {MOST_FAULTS})"
+    return weigh.rival("paging", text, faults.mean <= MOST_FAULTS)
+
+
+def _log_lines(curve: Curve) -> Counter:
+    """What is written may be lines of a log: then storage is the limit, and the log the cause."""
+    appended = writing.per_request(curve, "appended")
+    if appended is None:
+        return weigh.rival("lines of a log", "which files grew was not read", None)
+    text = f"files that are written at their end grew by {writing.size(appended.mean)} a request"
+    is_line = 0 < appended.mean <= LINE_BYTES
+    return weigh.rival("lines of a log", text, None if is_line else True)
+
+
+def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> Finding | None:
+    signals, rivals = _signals(curve, step, storage), _rivals(facts, curve, step, storage)
+    grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
+    if grade is None:
+        return None
+    moved = writing.per_request(curve, "written", "read")
+    each = "its bytes" if moved is None else writing.size(moved.mean)
+    by_use = _is_by_use(storage)
+    stall = _stall_by_use(storage) if by_use else _stall(storage)
+    what = "A device is busy" if by_use else "Storage holds everything up"
+    unit = "users" if curve.is_closed else "requests/s"
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, stall),
+        scope=curve.label,
+        statement=weigh.statement(
+            f"{what} {weigh.percent(stall)} of the time: each request moves {each} there"
+        ),
+        explanation=f"At {step.load:g} {unit} requests wait for storage while processors have time left.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=f"Write several requests' data at once or sync less often: {each} each at "
+        f"{numbers.with_unit(writing.completed(step), '1/s')} is what this device bears.",
+        confirm="the same on a memory file system, or without waiting for the disk: capacity rises",
+        curves=(curve.label,),
+    )
+
+
+def _stall_by_use(storage: StorageWatch) -> float:
+    busy = storage.device_busy
+    return busy.point if isinstance(busy, Estimate) and busy.point >= BUSY else 0.0
+
+
+def _silence(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> str:
+    signals = _signals(curve, step, storage)
+    if any(signal.evidence.passed is False for signal in signals):
+        return weigh.unclear(signals)
+    found = [rival.text for rival in _rivals(facts, curve, step, storage) if rival.ruled_out is False]
+    return found[0] if found else weigh.unclear(signals)

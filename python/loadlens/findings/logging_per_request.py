@@ -1,0 +1,237 @@
+"""A line of a log for each request costs capacity.
+
+**Means.** Each request writes to a log and waits for it, or pays for it in CPU time. Without the log the same
+service does more.
+
+**Needs.** Files that the service writes at their end grow by 40 bytes or more for each request, in proportion
+to the requests. And a cost: some task of the machine waits for storage at least 5 % of the time.
+
+**Ruled out by.** More than 4 KiB a request: that is data, not a line. A comparison, where the study has one:
+two curves that are asked the same and differ in one factor only, of which one writes lines and the other does
+not. A generator that did not send in time, or other programs on one of the two, leave such a pair out or
+unsure.
+
+**Thresholds.** 40 bytes are a time, a path and a status. 5 %: the least that a change of capacity is worth.
+
+**Grade.** Suspected at most without a comparison: that lines are written and storage is waited for does not
+show that it is for them. With one it is probable when the curve without lines does at least 1.05 times as
+much, its whole interval above, and absent when it does not. It is no surer than that: what grows at the end
+of a file may be a journal of data, and whoever chose the factor knows what else it changes.
+
+**Do.** Write lines in batches or from another thread, sample them, or log less.
+
+**Confirm.** The same load with the log off: throughput rises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import writing
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed
+from loadlens.stats.comparing import compare_pairs
+from loadlens.stats.interval import Insufficient, Interval
+
+ID = "logging.per-request"
+TITLE = "logging each request costs capacity"
+EXPLAINS: tuple[str, ...] = ()
+
+LEAST_LINE = 40.0  # bytes of a request
+MOST_LINE = 4096.0
+PROPORTIONAL = 0.25  # coefficient of variation over the levels: buffers are written in bursts
+WITHOUT = 0.1  # of the bytes of a request: a curve below is one without lines
+WAITING = 0.05  # of the time some task waits for storage
+GAIN = 1.05  # throughput without lines over that with them
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two curves that differ in one factor, at the highest load that both have."""
+
+    logged: Curve
+    silent: Curve
+    line: float  # bytes of a request
+    at: Step  # of the one with lines
+    off: Step  # of the one without
+    ratio: Interval  # throughput without over with
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look for a comparison first, else for lines and waiting."""
+    lines = {c.label: line for c in facts.curves if (line := writing.per_request(c, "appended")) is not None}
+    if not lines:
+        return NotAssessed(ID, TITLE, f"{writing.why_none(facts)}, or nobody looked at logs then")
+    pairs = [pair for one in facts.curves for other in facts.curves if (pair := _pair(one, other, lines))]
+    if pairs:
+        return _compared(facts, max(pairs, key=lambda pair: pair.ratio.point))
+    found = [f for curve in facts.curves if (f := _suspected(curve)) is not None]
+    if found:
+        best = max(found, key=lambda finding: finding.impact)
+        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+    return _silence(facts, lines)
+
+
+# --- a comparison -----------------------------------------------------------------------------------------
+
+
+def _pair(logged: Curve, silent: Curve, lines: dict[str, writing.PerRequest]) -> _Pair | None:
+    if logged.label not in lines or silent.label not in lines or not _differ_once(logged, silent):
+        return None
+    line, other = lines[logged.label].mean, lines[silent.label].mean
+    if not LEAST_LINE <= line <= MOST_LINE or other > WITHOUT * line:
+        return None
+    by_load = {step.load: step for step in silent.steps}
+    common = [(step, by_load[step.load]) for step in logged.steps if step.load in by_load]
+    if not common:
+        return None
+    with_lines, without = common[-1]
+    if not _ask_the_same(with_lines, without):
+        return None  # who reads instead of writing writes no line either
+    ratio = _ratio(with_lines.throughput_trials, without.throughput_trials)
+    return (
+        None if isinstance(ratio, Insufficient) else _Pair(logged, silent, line, with_lines, without, ratio)
+    )
+
+
+def _ask_the_same(one: Step, other: Step) -> bool:
+    return [kind.request for kind in one.classes] == [kind.request for kind in other.classes]
+
+
+def _differ_once(one: Curve, other: Curve) -> bool:
+    mine, theirs = dict(one.levels), dict(other.levels)
+    return mine.keys() == theirs.keys() and sum(mine[factor] != theirs[factor] for factor in mine) == 1
+
+
+def _ratio(with_lines: tuple[float, ...], without: tuple[float, ...]) -> Interval | Insufficient:
+    """Trials of one block belong together."""
+    pairs = min(len(with_lines), len(without))
+    arms = np.array(with_lines[:pairs]), np.array(without[:pairs])
+    if any((arm <= 0).any() for arm in arms):
+        return Insufficient("a trial without a success")
+    found = compare_pairs(*arms)
+    return found if isinstance(found, Insufficient) else found.ratio
+
+
+def _compared(facts: Facts, pair: _Pair) -> Finding | Absent:
+    ratio, low, high = pair.ratio.point, pair.ratio.low, pair.ratio.high
+    interval = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+    text = f"without lines of {pair.line:.0f} bytes a request it does {ratio:.2f} times as much{interval}"
+    if low is None or low < GAIN:
+        return Absent(ID, TITLE, f"{text}, needs {GAIN} with its whole interval")
+    rivals = _rivals(facts, pair)
+    against = next((rival for rival in rivals if rival.ruled_out is False), None)
+    if against is not None:
+        return Absent(ID, TITLE, f"{text}; {against.rival}: {against.text}")
+    rise = numbers.with_unit(pair.line, "bytes")
+    cost = weigh.percent(1 - 1 / ratio)
+    return Finding(
+        rule=ID,
+        grade=Grade.PROBABLE,
+        impact=1 - 1 / ratio,
+        scope=f"{pair.logged.label} against {pair.silent.label}",
+        statement=weigh.statement(f"Lines of {rise} a request cost {cost} of the throughput"),
+        explanation=f"At a load of {pair.at.load:g} the curve without lines of {rise} a request does "
+        f"{ratio:.2f} times as much, and differs in one factor only.",
+        evidence=(
+            Evidence("log.ratio", text, f"{ratio:.2f} times without it", ratio, low, high, GAIN, True),
+            Evidence(
+                "log.bytes", f"{rise} a request", f"{rise} a request", pair.line, None, None, LEAST_LINE, True
+            ),
+        ),
+        counter=rivals,
+        advice="Write lines in batches or from another thread, or log a sample of the requests: "
+        f"up to {ratio:.2f} times the throughput.",
+        confirm="the log alone off, and nothing else changed: the same ratio",
+        unknown=("whether what is written is a log, and what else the factor changes",),
+        curves=(pair.logged.label,),
+    )
+
+
+def _rivals(facts: Facts, pair: _Pair) -> tuple[Counter, ...]:
+    """Of both curves, since each may be the one that something else held down or not."""
+    others = [weigh.interference_rival(step, facts.cores) for step in (pair.at, pair.off)]
+    sent = [weigh.generator_rival(step) for step in (pair.at, pair.off)]
+    return (
+        weigh.rival("a journal of data", "what grows at the end of a file need not be a log", None),
+        min(sent, key=_weight),
+        min(others, key=_weight),
+    )
+
+
+def _weight(rival: Counter) -> int:
+    """What was found comes before what is not known, and that before what was ruled out."""
+    return (False, None, True).index(rival.ruled_out)
+
+
+# --- without one ------------------------------------------------------------------------------------------
+
+
+def _signals(curve: Curve) -> list[weigh.Signal]:
+    appended = writing.per_request(curve, "appended")
+    assert appended is not None  # asked of curves where it is known
+    storage = writing.known(curve)[-1][1]
+    spread = appended.variation
+    bytes_ = f"files that are written at their end grow by {writing.size(appended.mean)} a request"
+    line = weigh.stated(
+        "log.bytes",
+        LEAST_LINE <= appended.mean <= MOST_LINE,
+        text=f"{bytes_} (limits {LEAST_LINE:.0f} bytes and {writing.size(MOST_LINE)})",
+        chip=f"{writing.size(appended.mean)} a request",
+    )
+    steady = weigh.stated(
+        "log.proportional",
+        None if spread is None else spread <= PROPORTIONAL,
+        text="there is one level of load only"
+        if spread is None
+        else f"over the levels that varies by {weigh.percent(spread)} (limit {weigh.percent(PROPORTIONAL)})",
+    )
+    waits = weigh.at_least(
+        "storage.waiting",
+        storage.waiting,
+        WAITING,
+        text=f"some task waits for storage {weigh.shown(storage.waiting)} of the time "
+        f"(limit {weigh.percent(WAITING)})",
+        chip="storage is waited for",
+    )
+    return [line, steady, waits]
+
+
+def _suspected(curve: Curve) -> Finding | None:
+    if writing.per_request(curve, "appended") is None:
+        return None
+    signals, (step, storage) = _signals(curve), writing.known(curve)[-1]
+    rivals = [writing.own_rival(storage), weigh.generator_rival(step)]
+    # A cost that nobody looked at is none that may be told: nearly every service writes a log.
+    if any(s.evidence.passed is not True for s in signals) or any(r.ruled_out is False for r in rivals):
+        return None
+    appended = writing.per_request(curve, "appended")
+    assert appended is not None
+    each = writing.size(appended.mean)
+    return Finding(
+        rule=ID,
+        grade=Grade.SUSPECTED,
+        impact=min(1.0, signals[2].evidence.value or 0.0),
+        scope=curve.label,
+        statement=weigh.statement(f"Each request adds {each} to a log, and storage is waited for"),
+        explanation="Whether the lines cost capacity shows only where the same load runs without them.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Run the same load once with the log off; if throughput rises, write lines in batches.",
+        confirm="the same load with the log off: throughput rises by more than 5 %",
+        unknown=("what the log costs: nothing was run without it",),
+        curves=(curve.label,),
+    )
+
+
+def _silence(facts: Facts, lines: dict[str, writing.PerRequest]) -> Absent | NotAssessed:
+    curves = [curve for curve in facts.curves if curve.label in lines]
+    most = max(curves, key=lambda curve: lines[curve.label].mean)
+    signals = _signals(most)
+    if any(signal.evidence.passed is False for signal in signals):
+        return Absent(ID, TITLE, weigh.unclear(signals))
+    return NotAssessed(ID, TITLE, f"{weigh.unclear(signals)}; the same load with the log off would decide")

@@ -1,0 +1,127 @@
+"""What a rule may see of how far figures can be trusted: of the generator, of time, of runs, of books.
+
+Everything has a default that says "not measured". Labels are for printing only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadlens.model.finding import Estimate, Figure
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCores:
+    """The cores on which the generator may run, means over the trials."""
+
+    cores: int
+    busy: float  # of them, by whomever
+    lab: float  # cores used by the generator and the rest of Loadlens
+
+
+@dataclass(frozen=True, slots=True)
+class LittleTrial:
+    """Throughput times mean response time over the mean in flight, of one trial."""
+
+    ratio: float  # 1: they agree
+    bound: float  # how far requests cut off by the edges may move it
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How the response time of one trial went while it was measured."""
+
+    order: int  # its place among all trials of the record
+    kind: str  # "flat", "warmup", "slowdown", "no_steady", "cyclic"
+    measured_s: float
+    cut_s: float  # from the begin of the measured part to where it settles
+    bias: float | None  # what the part before the cut does to the median: 0.05 is 5 % more
+    change: float  # of the part after the cut, log scale
+    p_value: float  # of that trend
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How mean response times of the trials of a case differ."""
+
+    trials: int
+    between: float  # standard deviation between trials, log scale
+    between_low: float
+    between_high: float
+    within: float  # standard error within a trial, log scale
+    share_between: float  # of both together
+    order_p: float  # of a trend over the order of the runs; 1 where too few could show one
+    without_one: float  # standard deviation without the trial that stands furthest off
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileWatch:
+    """One quoted quantile of the response time, and its neighbours."""
+
+    level: float  # 0.99
+    figure: Figure
+    above: float | None  # independent requests above it, over all trials; none: not known
+    lower: Estimate | None  # a little below it
+    upper: Estimate | None  # a little above
+    apart: float  # how far the neighbours lie from it, as a share: 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """What times that begin when a request is sent leave out, of a load that follows a schedule."""
+
+    late: Figure  # share of requests that the generator sent later than matters
+    tail_ratio: float | None  # p99 from due over p99 from sent, the largest of the trials
+    mean_ratio: float | None
+    response_p99_s: float | None
+    service_p99_s: float | None
+    shortfall: float  # share of what was due that was never sent
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFailed:
+    """Answers that another program calls failed for their length alone, and what failed indeed."""
+
+    program: str
+    by_length: int
+    failed: int  # connections, answers that broke off, exceptions
+    unexpected: int | None  # answers that were no 2xx; none: it does not say how many of them are wrong
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How far the figures of one level can be trusted."""
+
+    own_cores: OwnCores | None = None
+    soft_cores: float | None = None  # used by the kernel's soft interrupts, which belong to no process
+    little: tuple[LittleTrial, ...] = ()
+    longest_told_s: float | None = None  # the longest time that another program tells of
+    seconds: float | None = None  # measured part of a trial, the shortest
+    order: int | None = None  # place of its first trial among all of the record
+    settling: tuple[Settling, ...] = ()
+    variation: Variation | None = None
+    quantiles: tuple[QuantileWatch, ...] = ()
+    omission: Omission | None = None
+    called_failed: CalledFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a service counted over one trial, read while it was idle before and after."""
+
+    seconds: float  # between the two readings
+    sent_low: int  # requests of ours that certainly reached it
+    sent_high: int  # and those that may have
+    scrapes: int  # of ours in between, which it may count or not
+    counted: float
+    failed: float | None = None  # of these, answered with 408, 429 or 5xx; none: it does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A counter of a service, trial by trial."""
+
+    label: str
+    trials: tuple[Counted, ...]
+    restarts: int = 0  # trials left out because the counter went back

@@ -1,0 +1,131 @@
+"""What rules may see of single requests: when nothing at all was answered, which of them lie apart.
+
+Moments are seconds on one clock for the whole record, so that what keeps time is seen across trials.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadlens.model.finding import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """A stretch in which no stream of a trial got an answer, though many were due."""
+
+    begin_s: float  # the last answer before it
+    end_s: float  # the first answer after it
+    is_cut: bool  # by the end of the measured part: it may have lasted longer
+
+
+@dataclass(frozen=True, slots=True)
+class StandstillWatch:
+    """One trial, looked through for standstills."""
+
+    life: str  # of the service: trials with the same one met the same processes
+    begin_s: float
+    end_s: float
+    shortest_s: float  # that could have been told from chance
+    between_s: float  # mean distance of two answers while it did not stand still
+    stops: tuple[Standstill, ...] = ()
+    scrapes_s: tuple[float, ...] = ()  # when we began to read the service's metrics
+
+    @property
+    def seconds(self) -> float:
+        """How long was looked."""
+        return self.end_s - self.begin_s
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLevel:
+    """One level of load at which times fall apart into hills with a valley between them."""
+
+    load: float  # users, or requests per second
+    requests: int
+    slow: int  # of these, in the last hill
+    weight: Figure  # their share
+    shift: Figure  # seconds from the median of the hill below to theirs
+    ratio: float  # of the two medians
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPath:
+    """The last hill of the times of one class; what met a standstill or opened a connection is left out."""
+
+    label: str  # of the class
+    request: str  # "POST /x"
+    requests: int  # looked at, all levels together
+    most: int  # at one level
+    met: int  # left out: they met a standstill
+    opening: int  # left out: the first of their connections
+    unseen_s: float | None  # the shortest standstill that would have been seen at all levels used; none: none
+    alone: SlowLevel | None = None  # at the lowest level, the look with dense probes included
+    alone_requests: int = 0
+    levels: tuple[SlowLevel, ...] = ()  # above it, where requests hardly wait for each other
+    lacking: tuple[float, ...] = ()  # such levels without two hills, though they had enough requests
+    queued: int = 0  # levels left out: requests wait for each other there
+    weight: Figure | None = None  # over all of these
+    shift: Figure | None = None
+    is_even: bool | None = None  # the share is the same in the halves of all trials; none: too few
+    together: float | None = None  # of the probes due during slow requests, how many waited for their end
+    in_answer: float | None = None  # of the slow ones, how many waited between first and last byte
+
+
+@dataclass(frozen=True, slots=True)
+class TimerLevel:
+    """The part of a pile at one level of load."""
+
+    load: float  # users, or requests per second
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerPile:
+    """Requests that took as much longer as one of TCP's timers."""
+
+    label: str  # of the class
+    request: str
+    place: str  # "answer": between first and last byte; "whole": somewhere; "opening": on a new connection
+    timer_s: float
+    requests: int  # looked at
+    count: int
+    weight: Figure  # their share
+    shift: Figure  # what they waited
+    contrast: float  # density there over the density beside it
+    levels: tuple[TimerLevel, ...] | None = None  # of the curve, where it has any; none: not known
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrowth:
+    """How the memory of a service followed its requests while measured, over the trials of one life."""
+
+    label: str  # of the service
+    trials: int
+    seconds: float  # measured
+    readings: int
+    requests: int  # answered meanwhile
+    begin_bytes: float
+    grown_bytes: float  # within measured parts alone: what came between them is left out
+    fallen_bytes: float  # the deepest fall from the highest level before
+    per_request: Figure  # bytes
+    per_minute: float | None  # lower end of the growth at the mean rate, share of the level at the end
+    late: float | None  # growth of a request in the last third of them, over that before
+    follows: str = "unknown"  # "requests", "clock": what the growth of each trial is in proportion to
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """Whether requests of one class take longer the later they come, at the same level of load."""
+
+    label: str  # of the class
+    request: str  # "POST /x"
+    trials: int  # with enough requests for a trend
+    rising: int  # of these, in which times rise; by more than chance and 3 %
+    falling: int
+    change: Figure  # median time in the last trial of a level over that in its first; one life of the service
+    load: float | None  # that level
+    requests: int  # that the service answered in between
+    seconds: float  # in between
+    doubling: float | None  # requests after which the first time is doubled
+    follows: str = "unknown"  # "requests", "clock": what the rises within trials are in proportion to

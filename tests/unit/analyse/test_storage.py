@@ -1,0 +1,81 @@
+"""Storage in the measured part, from readings that are counted by hand."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from loadlens.analyse import storage
+from loadlens.analyse.resources import Process
+from loadlens.stats.interval import Insufficient, Interval
+
+
+def host(**rates: float) -> pl.DataFrame:
+    """Counters of the machine that rise by so much a second; `sda_disk_busy_s` is that of a device."""
+    rows = []
+    for name, rate in rates.items():
+        device, _, metric = name.partition("_") if name.startswith("sd") else ("", "", name)
+        labels = json.dumps({"device": device}) if device else ""
+        for second in range(11):
+            rows.append(("host", metric, labels, int(second * 1e9), rate * second))
+    columns = ("source", "metric", "labels", "time_ns", "value")
+    return pl.DataFrame([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def process(**rates: float) -> Process:
+    unread = Insufficient("not read")
+    return Process("web", "1", "7", "x", unread, None, unread, 1, {}, rates, {})
+
+
+def point(found: Interval | Insufficient) -> float:
+    assert isinstance(found, Interval)
+    return found.point
+
+
+def test_rates_of_all_processes_add_up() -> None:
+    both = [process(write_bytes=100.0, appended_bytes=40.0), process(write_bytes=20.0, appended_bytes=2.0)]
+
+    found = storage.read(host(pressure_io_full_s=0.25, pressure_io_some_s=0.5), 2.0, 10.0, both)
+
+    assert found is not None
+    assert point(found.written) == 120.0
+    assert point(found.appended) == 42.0
+    assert isinstance(found.read, Insufficient)  # not read, and so not zero
+    assert (point(found.stalled), point(found.waiting)) == pytest.approx((0.25, 0.5))
+
+
+def test_a_process_that_could_not_be_read_leaves_the_sum_unknown() -> None:
+    found = storage.read(host(pressure_io_some_s=0.1), 0.0, 10.0, [process(write_bytes=5.0), process()])
+
+    assert found is not None
+    assert isinstance(found.written, Insufficient)
+
+
+def test_the_busiest_device_stands_for_storage() -> None:
+    table = host(sda_disk_busy_s=0.2, sda_disk_write_bytes=9e6, sdb_disk_busy_s=0.9, sdb_disk_write_bytes=1e6)
+
+    found = storage.read(table, 0.0, 10.0, [])
+
+    assert found is not None
+    assert found.device == "sdb"
+    assert (point(found.device_busy), point(found.device_written)) == pytest.approx((0.9, 1e6))
+
+
+def test_more_than_all_of_the_time_is_all_of_it() -> None:
+    found = storage.read(host(sda_disk_busy_s=1.02), 0.0, 10.0, [])
+
+    assert found is not None
+    assert point(found.device_busy) == 1.0
+
+
+def test_a_kernel_without_pressure_is_not_one_without_waiting() -> None:
+    found = storage.read(host(sda_disk_busy_s=0.2), 0.0, 10.0, [])
+
+    assert found is not None
+    assert isinstance(found.stalled, Insufficient)
+
+
+def test_where_nobody_looked_there_is_nothing() -> None:
+    assert storage.read(host(cpu_user_s=1.0), 0.0, 10.0, []) is None
