@@ -288,8 +288,9 @@ def test_ctrl_c_gives_the_answer_so_far_and_leaves_nothing(tmp_path: Path) -> No
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130, err
-    assert out.startswith("Undecided: the capacity is not reached")
-    assert "it was ended on request" in " ".join(out.split())
+    said = " ".join(out.split())
+    assert "capacity undecided: not reached" in said  # whatever else the machine did meanwhile
+    assert "it was ended on request" in said
     assert naming(f"{SLOW_SERVICE} {port}") == []
     record = store.open_run(tmp_path / "record")
     assert sum(trial.status is TrialStatus.COMPLETE for trial in record.trials) >= 3

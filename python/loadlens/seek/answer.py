@@ -179,6 +179,8 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     healthy_below = next((f for f in findings if f.rule == healthy.ID), None)
     # Whoever searched for a limit is told first that none was reached.
     in_vain = healthy_below is not None and because is not None and isinstance(capacity, Undecided)
+    suspected = None if in_vain else next(iter(_limits(findings)), None)
+    is_short = because is not None and isinstance(capacity, Undecided) and _is_short(capacity)
     if root is not None and not in_vain:
         return _said(root)
     failing = {
@@ -190,7 +192,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     }
     if because in failing:
         text = f"Undecided, {failing[str(because)]}: {told.get('words')}"
-    elif not in_vain and (suspected := next(iter(_limits(findings)), None)):
+    elif suspected is not None and not is_short:
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
         text = f"It does {shown(capacity)}, and what holds it there could not be seen"
@@ -199,11 +201,20 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     else:
         text = "Undecided: nothing was measured"
     reached = f"; {numbers.with_unit(reach.at_least, '1/s')} were reached" if reach.at_least else ""
-    return f"{text}{reached}." + (f" {_said(healthy_below)}" if healthy_below is not None else "")
+    after = ""
+    if healthy_below is not None:
+        after = f" {_said(healthy_below)}"
+    elif suspected is not None:
+        after = f" Suspected, not shown: {suspected.statement}."
+    return f"{text}{reached}.{after}"
 
 
 def _said(finding: Finding) -> str:
     return f"{finding.statement} ({finding.grade.word})."
+
+
+def _is_short(capacity: Undecided) -> bool:
+    return capacity.reason.startswith(NOT_REACHED)
 
 
 def _capacity_words(capacity: Undecided, told: Json) -> str:
@@ -214,7 +225,7 @@ def _capacity_words(capacity: Undecided, told: Json) -> str:
         "generator": "the generator was the limit",
         "interrupted": "it was ended on request",
     }.get(str(told.get("because")))
-    is_short = capacity.reason.startswith(NOT_REACHED)
+    is_short = _is_short(capacity)
     text = (
         f"the capacity is {capacity.reason}" if is_short else f"the capacity is not known: {capacity.reason}"
     )

@@ -229,6 +229,17 @@ def test_a_ladder_that_did_not_reach_the_end_is_undecided_and_says_what_stood_in
     assert decided in found.unknown[0].decided_by
 
 
+def test_a_suspicion_comes_after_a_limit_that_was_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = growing()
+    stolen = replace(curve, steps=tuple(replace(step, steal=0.06) for step in curve.steps))
+
+    found = explained(build.facts(stolen), monkeypatch, because="interrupted")
+
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert "it was ended on request; 160 /s were reached. Suspected, not shown: " in found.sentence
+    assert found.sentence.endswith("took 6.0 % of its time.")
+
+
 def test_requests_that_fail_are_the_answer_when_they_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
     found = explained(
         build.facts(growing()), monkeypatch, because="harm", words="40 % of the requests of 16 users fail"
