@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.resources import Series
+from loadlens.analyse.resources import Series, added
 from loadlens.analyse.rowwise import Rows, StepRows
 from loadlens.analyse.shapes import life_of, zero_s
 from loadlens.analyse.source import StepPlan
@@ -181,13 +181,7 @@ def _resident(name: str, trial: TrialMeasures) -> Series | None:
         for process in trial.resources.services
         if process.service == name and MEMORY in process.series
     ]
-    if not parts:
-        return None
-    seconds = parts[0].seconds
-    for part in parts[1:]:
-        seconds = np.intersect1d(seconds, part.seconds)
-    values = [part.values[np.searchsorted(part.seconds, seconds)] for part in parts]
-    return Series(seconds, np.sum(values, axis=0, dtype=np.float64))
+    return added(parts)
 
 
 def _answered_at(trial: TrialMeasures) -> Series | None:

@@ -221,7 +221,7 @@ def _process(
     begin: float,
     end: float,
 ) -> Process:
-    cpu = _added([metrics[m] for m in CPU if m in metrics])
+    cpu = added([metrics[m] for m in CPU if m in metrics])
     unread = Insufficient("not read")
     system = metrics["cpu_system_s"].rate(begin, end) if "cpu_system_s" in metrics else unread
     peaks = {}
@@ -254,8 +254,8 @@ def _process(
     )
 
 
-def _added(parts: Sequence[Series]) -> Series | None:
-    """The sum of counters that were read at the same moments."""
+def added(parts: Sequence[Series]) -> Series | None:
+    """The sum of series over the moments at which all of them were read; none of none."""
     if not parts:
         return None
     seconds = parts[0].seconds
@@ -283,7 +283,7 @@ def _second(used: Sequence[float]) -> float | None:
 
 
 def _host_busy(host: Mapping[str, Series]) -> Series | None:
-    return _added([host[m] for m in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s") if m in host])
+    return added([host[m] for m in ("cpu_user_s", "cpu_system_s", "cpu_softirq_s") if m in host])
 
 
 def _steal(host: Mapping[str, Series], begin: float, end: float) -> float | None:
@@ -291,7 +291,7 @@ def _steal(host: Mapping[str, Series], begin: float, end: float) -> float | None
     if "cpu_steal_s" not in host:
         return None
     stolen = host["cpu_steal_s"].rate(begin, end)
-    total = _added([host[m] for m in wanted if m in host])
+    total = added([host[m] for m in wanted if m in host])
     whole = None if total is None else total.rate(begin, end)
     if not isinstance(stolen, Interval) or not isinstance(whole, Interval) or whole.point <= 0:
         return None

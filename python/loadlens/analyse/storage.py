@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadlens.analyse.resources import Process, Series, series_by_labels
+import numpy as np
+
+from loadlens.analyse.resources import Process, Series, added, series_by_labels
+from loadlens.stats import within
 from loadlens.stats.interval import Insufficient, Interval
 
 if TYPE_CHECKING:
     import polars as pl
 
 NOT_READ = Insufficient("not read in the measured part")
+FEWEST_LOOKS = 5
+BLOCKED = "threads_blocked"
 Found = Interval | Insufficient
 
 
@@ -30,6 +35,8 @@ class Storage:
     device_written: Found
     waiting: Found
     stalled: Found
+    blocked: Found  # share of the looks at which a thread of the services slept in the kernel
+    blocked_threads: Found  # how many did, on average
 
 
 def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process]) -> Storage | None:
@@ -55,6 +62,7 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         for name in ("io_some", "io_full")
         if (f"pressure_{name}_s", "") in table
     }
+    blocked, blocked_threads = _blocked(processes, begin, end)
     return Storage(
         written=_of_all(processes, "write_bytes"),
         read=_of_all(processes, "read_bytes"),
@@ -65,6 +73,8 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         device_written=dict(_devices(table, "disk_write_bytes", begin, end)).get(device, NOT_READ),
         waiting=_share(pressure.get("io_some", NOT_READ)),
         stalled=_share(pressure.get("io_full", NOT_READ)),
+        blocked=_share(blocked),
+        blocked_threads=blocked_threads,
     )
 
 
@@ -74,6 +84,17 @@ def _devices(
     for (name, device), series in table.items():
         if name == metric and isinstance(rate := series.rate(begin, end), Interval):
             yield device, rate
+
+
+def _blocked(processes: Sequence[Process], begin: float, end: float) -> tuple[Found, Found]:
+    """How often some thread slept in the kernel, and how many on average, of all processes together."""
+    told = [process.series[BLOCKED] for process in processes if BLOCKED in process.series]
+    together = added(told) if len(told) == len(processes) else None
+    counts = None if together is None else together.between(begin, end).values
+    if counts is None or counts.size < FEWEST_LOOKS:
+        return NOT_READ, NOT_READ
+    each = np.ones(counts.size)
+    return within.mean((counts > 0).astype(np.float64), each), within.mean(counts, each)
 
 
 def _of_all(processes: Sequence[Process], metric: str) -> Found:

@@ -102,6 +102,10 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
         device_written=case.level_figure("storage.device", "bytes/s", [one.device_written for one in known]),
         waiting=case.level_figure("pressure.io", "share", [one.waiting for one in known]),
         stalled=case.level_figure("pressure.io", "share", [one.stalled for one in known]),
+        blocked=case.level_figure("threads.blocked", "share", [one.blocked for one in known]),
+        blocked_threads=case.level_figure(
+            "threads.blocked", "threads", [one.blocked_threads for one in known]
+        ),
     )
 
 

@@ -8,6 +8,12 @@ the device is busy while processors have time left. More users wait for the devi
 else it is suspected: what limits is waited for all the time; bytes read and written are the same for each
 request over the levels, within 10 %; the service uses at most 70 % of its cores.
 
+Where the kernel counts no such waiting (it leaves out who waits for a file system's journal), threads of the
+service that sleep without being interruptible show it: one of them half of the time, and one at a time
+(at most 1.2 where there is any, which threads that are independent of each other exceed), or always
+(85 %) and each request twice as long as at the lightest load. Many who wait at once, each as long as alone,
+find no limit in storage.
+
 **Ruled out by.** Pages that had to come from storage (more than one in a hundred requests: memory is the
 limit); a machine that is full. Not excluded where the bytes are lines of a log, or where others write as
 much to the device; a generator that did not send in time.
@@ -32,7 +38,7 @@ from loadlens.findings.common import waits, writing
 from loadlens.findings.common.curves import Capacity, capacity_of
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
 from loadlens.stats.saturation import GAIN_PER_DOUBLING
 
 ID = "disk.bound"
@@ -43,9 +49,13 @@ EXPLAINS: tuple[str, ...] = (
     "db.lock",
 )
 
+ASLEEP = "threads.asleep"  # the signal
+
 STALLED = 0.10  # of the time nobody could go on
 MOSTLY = 0.5  # of the time some task waits
 BUSY = 0.85  # of the time a device had something to do
+AT_ONCE = 1.2  # threads asleep where there is any: up to there they take turns
+LONGER = 2.0  # times the sleep of a request at the lightest load: they queue
 SAME_BYTES = 0.10  # coefficient of variation over the levels
 LEAST_BYTES = 512.0  # of one request: a sector
 MOST_CORES = 0.70  # of those allotted
@@ -75,21 +85,71 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 
 def _is_seen(storage: StorageWatch) -> bool:
-    return any(isinstance(figure, Estimate) for figure in (storage.stalled, storage.device_busy))
+    told = (storage.stalled, storage.device_busy, storage.blocked)
+    return any(isinstance(figure, Estimate) for figure in told)
+
+
+def _point(figure: Figure) -> float:
+    return figure.point if isinstance(figure, Estimate) else 0.0
 
 
 def _stall(storage: StorageWatch) -> float:
-    return storage.stalled.point if isinstance(storage.stalled, Estimate) else 0.0
+    return _point(storage.stalled)
 
 
 def _signals(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
     return [
-        _storage(storage),
-        *_waited_for(storage),
+        *_held_up(curve, step, storage),
         _bytes(curve),
         _cores(curve, step),
         _plateau(curve),
     ]
+
+
+def _held_up(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
+    """Whether storage is what requests wait for: as the kernel counts it, else by who sleeps in it."""
+    asleep = _asleep(curve, step, storage)
+    if asleep is not None and asleep.evidence.passed and not _is_counted(storage):
+        return [asleep]
+    return [_storage(storage), *_waited_for(storage, asleep)]
+
+
+def _is_counted(storage: StorageWatch) -> bool:
+    """Whether what the kernel counts of waiting, or of the device's work, shows it already."""
+    if _is_by_use(storage):
+        return _stall_by_use(storage) > 0 and not _is_written_back(storage)
+    return _stall(storage) >= STALLED and _point(storage.waiting) >= MOSTLY
+
+
+def _asleep(curve: Curve, step: Step, storage: StorageWatch) -> weigh.Signal | None:
+    """Whether threads that sleep in the kernel take turns there, or queue; none where nobody looked."""
+    share, threads = storage.blocked, storage.blocked_threads
+    if not isinstance(share, Estimate) or not isinstance(threads, Estimate):
+        return None
+    at_once = threads.point / share.point if share.point > 0 else 0.0
+    longer = _longer(curve, step, threads.point)
+    text = (
+        f"some thread of the service sleeps in the kernel, as who waits for storage does, "
+        f"{weigh.shown(share)} of the time (limit {weigh.percent(MOSTLY)})"
+    )
+    if share.point >= MOSTLY:
+        text += f", {at_once:.2g} of them at once"
+        if longer is not None and at_once > AT_ONCE:
+            text += f", a request {longer:.2g} times as long as at the lightest load"
+    queues = share.point >= BUSY and longer is not None and longer >= LONGER
+    passed = share.point >= MOSTLY and (at_once <= AT_ONCE or queues)
+    found = weigh.at_least(ASLEEP, share, MOSTLY, text=text, chip=f"asleep in the kernel {_percent(share)}")
+    return found if passed else weigh.stated(ASLEEP, False, text=text)
+
+
+def _longer(curve: Curve, step: Step, threads: float) -> float | None:
+    """How long a request sleeps, over that of the lightest load (Little's law); none without another."""
+    first, storage = writing.known(curve)[0]
+    before = storage.blocked_threads
+    if first is step or not isinstance(before, Estimate) or before.point <= 0:
+        return None
+    rates = writing.completed(first), writing.completed(step)
+    return (threads / rates[1]) / (before.point / rates[0]) if min(rates) > 0 else None
 
 
 def _is_by_use(storage: StorageWatch) -> bool:
@@ -99,13 +159,21 @@ def _is_by_use(storage: StorageWatch) -> bool:
     )
 
 
-def _waited_for(storage: StorageWatch) -> list[weigh.Signal]:
+def _is_written_back(storage: StorageWatch) -> bool:
+    """Whether a device is busy with what no task waits for."""
+    waiting = storage.waiting
+    return _stall_by_use(storage) > 0 and isinstance(waiting, Estimate) and waiting.point < STALLED
+
+
+def _waited_for(storage: StorageWatch, asleep: weigh.Signal | None) -> list[weigh.Signal]:
     """A part of what one resource does may stop everything, and another part of it be the limit."""
     waiting = storage.waiting
     if _is_by_use(storage) or not isinstance(waiting, Estimate):
         return []
     text = f"some task waits for storage {weigh.shown(waiting)} of the time (limit {weigh.percent(MOSTLY)})"
     passed = True if waiting.point >= MOSTLY else None
+    if passed is None and asleep is not None:
+        text += f"; {asleep.evidence.text}"
     return [weigh.stated("storage.waited-for", passed, text=text)]
 
 
@@ -113,7 +181,7 @@ def _storage(storage: StorageWatch) -> weigh.Signal:
     """Whether storage holds the machine up: by waiting for it, else by how busy a device is."""
     stalled, busy, waiting = storage.stalled, storage.device_busy, storage.waiting
     by_use = _is_by_use(storage)
-    if by_use and _stall_by_use(storage) and isinstance(waiting, Estimate) and waiting.point < STALLED:
+    if by_use and isinstance(waiting, Estimate) and _is_written_back(storage):
         text = (
             f"a device is busy {weigh.shown(busy)} of the time, and tasks wait for storage "
             f"{weigh.shown(waiting)} of it (limit {weigh.percent(STALLED)})"
@@ -222,9 +290,12 @@ def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> F
         return None
     moved = writing.per_request(curve, "written", "read")
     each = "its bytes" if moved is None else writing.size(moved.mean)
-    by_use = _is_by_use(storage)
-    stall = _stall_by_use(storage) if by_use else _stall(storage)
-    what = "A device is busy" if by_use else "Storage holds everything up"
+    if any(signal.evidence.signal == ASLEEP for signal in signals):
+        what, stall = "Threads sleep until storage has done its part", _point(storage.blocked)
+    elif _is_by_use(storage):
+        what, stall = "A device is busy", _stall_by_use(storage)
+    else:
+        what, stall = "Storage holds everything up", _stall(storage)
     unit = "users" if curve.is_closed else "requests/s"
     return Finding(
         rule=ID,

@@ -198,6 +198,8 @@ class StorageWatch:
     device_written: Figure  # bytes per second, by whomever
     waiting: Figure  # share of the time in which some task of the machine waited for storage
     stalled: Figure  # in which nobody could go on for it
+    blocked: Figure  # in which some thread of the services slept in the kernel, as who waits for storage does
+    blocked_threads: Figure  # how many did, mean over the looks
 
 
 @dataclass(frozen=True, slots=True)

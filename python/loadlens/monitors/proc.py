@@ -28,6 +28,14 @@ METRICS: Final = (
     Metric("cpu_system_s", "s", "counter", "CPU time in the kernel, likewise", "stat"),
     Metric("rss_bytes", "bytes", "gauge", "resident memory, shared pages counted in full", "stat"),
     Metric("threads", "", "gauge", "threads", "stat"),
+    Metric(
+        "threads_blocked",
+        "",
+        "gauge",
+        "threads that sleep in the kernel and cannot be interrupted (state D): nearly always until storage "
+        "has done something, also where `/proc/pressure/io` does not count it",
+        "task/*/stat",
+    ),
     Metric("descriptors", "", "gauge", "open descriptors", "fd"),
     Metric(
         "voluntary_switches", "", "counter", "times that a thread gave up the CPU to wait", "task/*/status"
@@ -130,7 +138,7 @@ class _Stat(NamedTuple):
 class _Thread:
     """What one thread has done so far."""
 
-    __slots__ = ("involuntary", "labels", "run_ns", "voluntary", "wait_ns")
+    __slots__ = ("involuntary", "is_blocked", "labels", "run_ns", "voluntary", "wait_ns")
 
     def __init__(self) -> None:
         self.run_ns = -1  # -1: not read yet
@@ -138,6 +146,7 @@ class _Thread:
         self.voluntary = 0
         self.involuntary = 0
         self.labels = ""
+        self.is_blocked = False
 
 
 class _Process:
@@ -284,6 +293,7 @@ def _read_process(
     yield Row("cpu_system_s", text, "s", round(stat.system_ticks * _TICK_S, 6))
     yield Row("rss_bytes", text, "bytes", stat.rss_pages * _PAGE_BYTES)
     yield Row("threads", text, "", stat.threads)
+    yield Row("threads_blocked", text, "", sum(one.is_blocked for one in process.threads.values()))
     yield Row("descriptors", text, "", _count_descriptors(process.path))
     yield Row("voluntary_switches", text, "", done.voluntary)
     yield Row("involuntary_switches", text, "", done.involuntary)
@@ -319,6 +329,8 @@ def _read_threads(process: _Process, *, every: bool) -> Iterator[Row]:
             ran = run_ns != thread.run_ns or wait_ns != thread.wait_ns
             if ran:
                 thread.voluntary, thread.involuntary = _read_switches(path)
+            if ran or thread.is_blocked:  # who sleeps as before does so in the same state
+                thread.is_blocked = _read_state(path) == b"D"
         except OSError:
             continue  # ended since it was listed
         if not thread.labels:
@@ -385,6 +397,10 @@ def _read_stat(path: str) -> _Stat | None:
         started=int(fields[19]),
         rss_pages=int(fields[21]),
     )
+
+
+def _read_state(path: str) -> bytes:
+    return _read(f"{path}/stat").rpartition(b")")[2].split(None, 1)[0]
 
 
 def _read_switches(path: str) -> tuple[int, int]:

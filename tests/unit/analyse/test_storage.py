@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
 from loadlens.analyse import storage
-from loadlens.analyse.resources import Process
+from loadlens.analyse.resources import Process, Series
 from loadlens.stats.interval import Insufficient, Interval
 
 
@@ -27,6 +29,12 @@ def host(**rates: float) -> pl.DataFrame:
 def process(**rates: float) -> Process:
     unread = Insufficient("not read")
     return Process("web", "1", "7", "x", unread, None, unread, 1, {}, rates, {})
+
+
+def asleep(*threads: int) -> Process:
+    """How many threads slept at each second."""
+    series = Series(np.arange(float(len(threads))), np.array(threads, dtype=np.float64))
+    return replace(process(), series={"threads_blocked": series})
 
 
 def point(found: Interval | Insufficient) -> float:
@@ -61,6 +69,28 @@ def test_the_busiest_device_stands_for_storage() -> None:
     assert found is not None
     assert found.device == "sdb"
     assert (point(found.device_busy), point(found.device_written)) == pytest.approx((0.9, 1e6))
+
+
+def test_looks_at_sleeping_threads_are_counted_over_all_processes() -> None:
+    # at 0 to 10 s; the part from 1 to 8 s has eight looks
+    first = asleep(0, 1, 1, 0, 0, 2, 0, 0, 1, 9, 9)
+    second = asleep(9, 0, 1, 0, 0, 0, 0, 0, 0, 9, 9)
+
+    found = storage.read(host(sda_disk_busy_s=0.2), 1.0, 8.0, [first, second])
+
+    assert found is not None
+    assert point(found.blocked) == 4 / 8
+    assert point(found.blocked_threads) == 6 / 8
+
+
+def test_four_looks_are_too_few_and_one_process_is_not_all() -> None:
+    few = storage.read(host(sda_disk_busy_s=0.2), 1.0, 4.0, [asleep(*range(11))])
+    part = storage.read(host(sda_disk_busy_s=0.2), 0.0, 10.0, [asleep(*range(11)), process()])
+
+    for found in (few, part):
+        assert found is not None
+        assert isinstance(found.blocked, Insufficient)
+        assert isinstance(found.blocked_threads, Insufficient)
 
 
 def test_more_than_all_of_the_time_is_all_of_it() -> None:

@@ -30,6 +30,8 @@ def storage(
     busy: float | None = 0.7,
     faults: float | None = 0.0,
     others: float = 0.0,
+    blocked: float | None = None,
+    asleep: float | None = None,
 ) -> StorageWatch:
     def figure(value: float | None, make: Any) -> Figure:
         return UNREAD if value is None else make(value)
@@ -44,6 +46,8 @@ def storage(
         device_written=rate(written + others),
         waiting=figure(waiting, share),
         stalled=figure(stalled, share),
+        blocked=figure(blocked, share),
+        blocked_threads=figure(asleep if asleep is not None else blocked, estimate),
     )
 
 

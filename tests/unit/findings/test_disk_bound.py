@@ -9,7 +9,7 @@ import pytest
 from loadlens.findings.disk_bound import assess
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.findings.build import curve, estimate, facts, generator, process, step
-from tests.unit.findings.storing import UNREAD, writes
+from tests.unit.findings.storing import UNREAD, storage, writes
 
 
 def test_requests_that_wait_for_their_bytes_are_found() -> None:
@@ -61,6 +61,47 @@ def test_a_device_that_is_always_busy_is_named_as_such() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.statement.startswith("A device is busy 90 % of the time")
+
+
+@pytest.mark.parametrize(("blocked", "kind"), [(0.46, Absent), (0.54, Finding)])
+def test_threads_that_take_turns_asleep_show_what_the_kernel_does_not_count(
+    blocked: float, kind: type
+) -> None:
+    answer = assess(facts(writes(stalled=0.0, waiting=0.02, busy=0.4, blocked=blocked)))
+
+    assert isinstance(answer, kind)
+    if isinstance(answer, Finding):
+        assert answer.grade is Grade.STRONG
+        assert answer.statement.startswith("Threads sleep until storage has done its part 54 % of the time")
+        assert answer.impact == pytest.approx(0.54)
+
+
+@pytest.mark.parametrize(("asleep", "kind"), [(1.13, Finding), (1.25, Absent)])
+def test_threads_that_sleep_for_themselves_do_not_take_turns(asleep: float, kind: type) -> None:
+    # Eight that each sleep a tenth of the time: one at least 57 % of it, 1.4 where there is any.
+    assert isinstance(assess(facts(writes(stalled=0.0, busy=0.4, blocked=1.0, asleep=asleep))), kind)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "alone", "kind"), [(0.9, 0.9, Finding), (0.9, 1.1, Absent), (0.8, 0.7, Absent)]
+)
+def test_many_who_sleep_at_once_wait_for_storage_where_each_sleeps_longer(
+    blocked: float, alone: float, kind: type
+) -> None:
+    # Four sleep at 300 /s, 13 ms a request; alone, at 150 /s, so many of one user: 6 or 7.3 ms.
+    built = writes(stalled=0.0, busy=0.4, blocked=blocked, asleep=4.0)
+    first = replace(built.steps[0], storage=storage(75e6, stalled=0.0, busy=0.4, blocked=0.9, asleep=alone))
+
+    assert isinstance(assess(facts(replace(built, steps=(first, *built.steps[1:])))), kind)
+
+
+def test_who_sleeps_shows_that_a_busy_device_is_waited_for() -> None:
+    unseen = assess(facts(writes(stalled=0.0, waiting=0.02, busy=0.95)))
+    seen = assess(facts(writes(stalled=0.0, waiting=0.02, busy=0.95, blocked=0.97)))
+
+    assert isinstance(unseen, Finding)
+    assert isinstance(seen, Finding)
+    assert (unseen.grade, seen.grade) == (Grade.SUSPECTED, Grade.STRONG)
 
 
 def test_a_full_machine_may_be_the_limit() -> None:

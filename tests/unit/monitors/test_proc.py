@@ -37,6 +37,17 @@ while True:
     time.sleep(60)
 """
 
+SPAWNS = """
+import os, sys, time
+print("up", flush=True)
+time.sleep(0.5)
+opens = [(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)]
+child = os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}, file_actions=opens)
+os.waitpid(child, 0)
+print("spawned", flush=True)
+time.sleep(60)
+"""
+
 RESTS = """
 import sys, threading
 event = threading.Event()
@@ -230,6 +241,28 @@ def test_threads_that_did_not_run_yield_no_rows_until_the_end() -> None:
 
     assert quiet == []
     assert len(at_the_end) == 1
+
+
+def test_a_thread_that_cannot_be_interrupted_is_blocked_until_it_can(tmp_path: Path) -> None:
+    # Who starts a program sleeps so until it runs; here its child first waits to open a pipe.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", SPAWNS, str(pipe)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    monitor = watching({"service": "api", "replica": 1, "pid": process.pid, "tree": False})
+    before = value(read(monitor), "threads_blocked", service="api")
+    time.sleep(1.0)
+    meanwhile = [value(read(monitor), "threads_blocked", service="api") for _ in range(2)]
+    os.close(os.open(pipe, os.O_WRONLY))
+    process.stdout.readline()
+    after = value(read(monitor), "threads_blocked", service="api")
+    process.kill()
+    process.communicate()
+
+    assert before == 0
+    assert meanwhile == [1, 1]
+    assert after == 0
 
 
 def test_files_that_are_written_at_their_end_are_counted_as_they_grow(tmp_path: Path) -> None:
