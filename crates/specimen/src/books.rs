@@ -11,6 +11,23 @@ pub const BOUNDS_S: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 ];
 
+/// Answers of one status, and how long their handlers took.
+#[derive(Default)]
+#[repr(C)]
+pub struct Times {
+    /// Time in the handler, summed.
+    pub handler_ns: AtomicU64,
+    /// How many took how long, by [`BOUNDS_S`].
+    pub buckets: [AtomicU64; BOUNDS_S.len() + 1],
+}
+
+impl Times {
+    /// Answers in all.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|count| count.load(Relaxed)).sum()
+    }
+}
+
 /// What is counted of one path.
 #[derive(Default)]
 #[repr(C)]
@@ -18,11 +35,7 @@ pub struct RouteBook {
     /// Requests read.
     pub received: AtomicU64,
     /// Answers, by [`STATUSES`].
-    pub answered: [AtomicU64; STATUSES.len()],
-    /// Time in the handler, summed.
-    pub handler_ns: AtomicU64,
-    /// How many took how long, by [`BOUNDS_S`].
-    pub buckets: [AtomicU64; BOUNDS_S.len() + 1],
+    pub answered: [Times; STATUSES.len()],
 }
 
 /// Holders and waiters of one resource, as they are now.
@@ -75,9 +88,8 @@ impl Books {
     /// A handler ends with an answer.
     pub fn end(&self, route: usize, status: u16, took_ns: u64) {
         self.busy.fetch_sub(1, Relaxed);
-        let book = &self.routes[route];
         let kind = STATUSES.iter().position(|&known| known == status);
-        book.answered[kind.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Relaxed);
+        let book = &self.routes[route].answered[kind.unwrap_or(STATUSES.len() - 1)];
         book.handler_ns.fetch_add(took_ns, Relaxed);
         let seconds = took_ns as f64 / 1e9;
         let bucket = BOUNDS_S.iter().position(|&bound| seconds <= bound);
@@ -109,7 +121,10 @@ mod tests {
         assert_eq!(books.begin(0, 7), 1);
         assert_eq!(books.first_ns.load(Relaxed), 5);
         assert_eq!(books.busy.load(Relaxed), 0);
-        assert_eq!(books.routes[1].answered[5].load(Relaxed), 1);
-        assert_eq!(books.routes[1].buckets[5].load(Relaxed), 1); // 25 to 50 ms
+        let of_503 = &books.routes[1].answered[5];
+        assert_eq!(of_503.count(), 1);
+        assert_eq!(of_503.buckets[5].load(Relaxed), 1); // 25 to 50 ms
+        assert_eq!(of_503.handler_ns.load(Relaxed), 30_000_000);
+        assert_eq!(books.routes[1].answered[0].count(), 0);
     }
 }

@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::books::{BOUNDS_S, STATUSES};
+use crate::books::{Times, BOUNDS_S, STATUSES};
 use crate::settings::{Dialect, ResourceKind, Serve, MOST_ROUTES};
 use crate::{sys, Machine};
 
-/// What things are called; empty: not told.
+/// What things are called.
 struct Names {
     duration: &'static str,
     path: &'static str,
-    total: &'static str,
+    /// A counter of its own by status; none: the times are told by status, as Micrometer does.
+    total: Option<&'static str>,
     busy: &'static str,
     lock: [&'static str; 2],
     pool: [&'static str; 3],
@@ -27,7 +28,7 @@ struct Names {
 const PLAIN: Names = Names {
     duration: "http_request_duration_seconds",
     path: "path",
-    total: "http_requests_total",
+    total: Some("http_requests_total"),
     busy: "http_requests_in_flight",
     lock: ["lock_holders", "lock_waiters"],
     pool: ["db_pool_in_use", "db_pool_waiting", "db_pool_max"],
@@ -42,7 +43,7 @@ const PLAIN: Names = Names {
 const MICROMETER: Names = Names {
     duration: "http_server_requests_seconds",
     path: "uri",
-    total: "",
+    total: None,
     busy: "http_server_requests_active_seconds_active_count",
     lock: ["lock_holders", "lock_waiters"],
     pool: [
@@ -133,40 +134,52 @@ fn requests(machine: &Machine, names: &Names, text: &mut String) {
         .chain([(MOST_ROUTES - 1, "other")])
         .collect();
     let label = names.path;
-    if !names.total.is_empty() {
-        let total = names.total;
+    if let Some(total) = names.total {
         let _ = writeln!(text, "# TYPE {total} counter");
         for &(at, path) in &places {
-            for (status, count) in STATUSES.iter().zip(&machine.books.routes[at].answered) {
-                let count = count.load(Relaxed);
+            for (status, times) in STATUSES.iter().zip(&machine.books.routes[at].answered) {
+                let count = times.count();
                 if count > 0 {
-                    let _ = writeln!(
-                        text,
-                        "{total}{{{label}=\"{path}\",status=\"{status}\"}} {count}"
-                    );
+                    let labels = format!("{label}=\"{path}\",status=\"{status}\"");
+                    let _ = writeln!(text, "{total}{{{labels}}} {count}");
                 }
             }
         }
     }
-    let name = names.duration;
-    let _ = writeln!(text, "# TYPE {name} histogram");
+    let _ = writeln!(text, "# TYPE {} histogram", names.duration);
     for &(at, path) in &places {
-        let book = &machine.books.routes[at];
-        let mut sum = 0;
-        for (place, count) in book.buckets.iter().enumerate() {
-            sum += count.load(Relaxed);
-            let bound = BOUNDS_S
-                .get(place)
-                .map_or("+Inf".to_owned(), f64::to_string);
-            let _ = writeln!(
-                text,
-                "{name}_bucket{{{label}=\"{path}\",le=\"{bound}\"}} {sum}"
-            );
+        let answered = &machine.books.routes[at].answered;
+        if names.total.is_some() {
+            let all: Vec<&Times> = answered.iter().collect();
+            times(names.duration, &format!("{label}=\"{path}\""), &all, text);
+            continue;
         }
-        let seconds = book.handler_ns.load(Relaxed) as f64 / 1e9;
-        let _ = writeln!(text, "{name}_sum{{{label}=\"{path}\"}} {seconds}");
-        let _ = writeln!(text, "{name}_count{{{label}=\"{path}\"}} {sum}");
+        for (status, of_it) in STATUSES.iter().zip(answered) {
+            if of_it.count() > 0 {
+                let labels = format!("{label}=\"{path}\",status=\"{status}\"");
+                times(names.duration, &labels, &[of_it], text);
+            }
+        }
     }
+}
+
+/// One histogram, of answers of some statuses together.
+fn times(name: &str, labels: &str, parts: &[&Times], text: &mut String) {
+    let mut sum = 0;
+    for place in 0..=BOUNDS_S.len() {
+        sum += parts
+            .iter()
+            .map(|part| part.buckets[place].load(Relaxed))
+            .sum::<u64>();
+        let bound = BOUNDS_S
+            .get(place)
+            .map_or("+Inf".to_owned(), f64::to_string);
+        let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}");
+    }
+    let nanoseconds: u64 = parts.iter().map(|part| part.handler_ns.load(Relaxed)).sum();
+    let seconds = nanoseconds as f64 / 1e9;
+    let _ = writeln!(text, "{name}_sum{{{labels}}} {seconds}");
+    let _ = writeln!(text, "{name}_count{{{labels}}} {sum}");
 }
 
 fn resources(machine: &Machine, names: &Names, text: &mut String) {
