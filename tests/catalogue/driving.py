@@ -144,6 +144,14 @@ def resident_bytes(service: Service) -> int:
     return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 for pid in service.pids)
 
 
+def stored_bytes(service: Service) -> int:
+    """What went to the device so far, of the processes that serve."""
+    told = [Path(f"/proc/{pid}/io").read_text() for pid in service.pids]
+    return sum(
+        int(line.split()[1]) for text in told for line in text.splitlines() if line.startswith("write_bytes")
+    )
+
+
 def told(service: Service, server: int, pattern: str) -> float:
     """A number of a server's own metrics, whatever vocabulary it uses."""
     port = service.hellos[server]["metrics_port"]

@@ -11,6 +11,8 @@ use serde::Deserialize;
 pub const MOST_ROUTES: usize = 8;
 /// Most resources.
 pub const MOST_RESOURCES: usize = 8;
+/// Most pages of 4 KiB that a request stores, and that the file has.
+pub const MOST_PAGES: usize = 16_384;
 
 /// Everything that a specimen is told.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -142,6 +144,8 @@ pub enum Op {
     Pass,
     /// Write to a file.
     Write(Write),
+    /// Store pages on the device, past the cache of the system.
+    Store(Store),
     /// Let the data grow.
     Grow(Grow),
     /// Keep memory for ever.
@@ -253,6 +257,16 @@ pub struct Write {
     /// Whether to wait until it is on the disk.
     #[serde(default)]
     pub sync: bool,
+}
+
+/// Store pages on the device, over and over in the same 64 MiB of a file; one request at a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Store {
+    /// The file's name.
+    pub file: String,
+    /// How many pages of 4 KiB.
+    pub pages: usize,
 }
 
 /// Let the data grow.
@@ -445,7 +459,12 @@ impl Settings {
                 Op::Pass if matches!(self.serve, Serve::Threads { .. }) => {
                     note("threads have no line to pass".into());
                 }
-                Op::Write(_) if self.folder.is_none() => note("there is no folder".into()),
+                Op::Write(_) | Op::Store(_) if self.folder.is_none() => {
+                    note("there is no folder".into());
+                }
+                Op::Store(Store { pages, .. }) if !(1..=MOST_PAGES).contains(pages) => {
+                    note(format!("{pages} pages: from 1 to {MOST_PAGES}"));
+                }
                 Op::Limit(Limit { rate, .. }) | Op::Pace(Pace { rate }) if *rate <= 0.0 => {
                     note(format!("a rate of {rate} lets nobody in"));
                 }

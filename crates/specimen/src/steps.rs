@@ -3,14 +3,15 @@
 //! Both servers, the one of threads and the one of event loops, ask [`Step::meet`] what a request has to do
 //! next and do it in their own way.
 
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
 
 use crate::books::Books;
 use crate::call::Called;
-use crate::settings::{Call, Law, Only, Op, Settings, Take, Warmup, Work};
+use crate::settings::{Call, Law, Only, Op, Settings, Take, Warmup, Work, MOST_PAGES};
 use crate::sys;
 
 const MOST_LEAKED: u64 = 256 << 20;
@@ -106,6 +107,8 @@ pub enum Step {
         /// Whether to wait for the disk.
         is_synced: bool,
     },
+    /// Store pages.
+    Store(Mutex<Stored>),
     /// More rows.
     Grow(u64),
     /// Memory kept for ever.
@@ -291,13 +294,7 @@ impl Step {
             },
             Op::Pass => Step::Pass,
             Op::Write(write) => {
-                let folder = settings.folder.as_deref().unwrap_or(".");
-                let path = std::path::Path::new(folder).join(&write.file);
-                let file = File::options()
-                    .create(true)
-                    .append(true)
-                    .open(&path)
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                let file = opened(settings, &write.file, File::options().append(true))?;
                 let mut line = vec![b'.'; write.bytes];
                 if let Some(last) = line.last_mut() {
                     *last = b'\n';
@@ -307,6 +304,12 @@ impl Step {
                     line,
                     is_synced: write.sync,
                 }
+            }
+            Op::Store(store) => {
+                let flags = libc::O_DIRECT | libc::O_DSYNC;
+                let mut options = File::options();
+                let file = opened(settings, &store.file, options.write(true).custom_flags(flags))?;
+                Step::Store(Mutex::new(Stored::new(file, store.pages)))
             }
             Op::Grow(grow) => Step::Grow(grow.rows),
             Op::Leak(leak) => Step::Leak(leak.bytes),
@@ -350,6 +353,10 @@ impl Step {
                 line,
                 is_synced,
             } => written(&lock(file), line, *is_synced, visit),
+            Step::Store(stored) => match lock(stored).once() {
+                Ok(()) => Todo::Next,
+                Err(error) => refuse(visit, &refusal(500, &error.to_string())),
+            },
             Step::Grow(rows) => {
                 world.books.rows.fetch_add(*rows, Relaxed);
                 Todo::Next
@@ -412,6 +419,45 @@ fn waiting(ns: u64) -> Todo {
         Todo::Next
     } else {
         Todo::Wait { ns }
+    }
+}
+
+fn opened(settings: &Settings, name: &str, options: &mut OpenOptions) -> Result<File, String> {
+    let path = std::path::Path::new(settings.folder.as_deref().unwrap_or(".")).join(name);
+    options
+        .create(true)
+        .open(&path)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A file whose pages are written past the cache, in turn.
+pub struct Stored {
+    file: File,
+    kept: Vec<u8>,
+    begin: usize,
+    at: u64,
+}
+
+impl Stored {
+    fn new(file: File, pages: usize) -> Stored {
+        let kept = vec![b'.'; (pages + 1) * PAGE];
+        let begin = kept.as_ptr().align_offset(PAGE); // without a cache, memory must lie as pages do
+        Stored {
+            file,
+            kept,
+            begin,
+            at: 0,
+        }
+    }
+
+    fn once(&mut self) -> io::Result<()> {
+        let pages = &self.kept[self.begin..][..self.kept.len() - PAGE];
+        self.file.write_all_at(pages, self.at)?;
+        self.at += pages.len() as u64;
+        if self.at + pages.len() as u64 > (MOST_PAGES * PAGE) as u64 {
+            self.at = 0;
+        }
+        Ok(())
     }
 }
 
@@ -488,6 +534,26 @@ mod tests {
 
         let used = sys::thread_cpu_ns() - before;
         assert!((5_000_000..6_000_000).contains(&used), "{used}");
+    }
+
+    #[test]
+    fn pages_are_stored_in_turn_within_their_file() {
+        let folder = std::env::temp_dir().join(format!("specimen-store-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("data");
+        let file = File::create(&path).unwrap();
+        let mut stored = Stored::new(file, 6_000); // twice they fit
+
+        let sizes: Vec<u64> = (0..4)
+            .map(|_| {
+                stored.once().unwrap();
+                path.metadata().unwrap().len()
+            })
+            .collect();
+        std::fs::remove_dir_all(&folder).unwrap();
+
+        assert_eq!(stored.begin + stored.kept.as_ptr() as usize & (PAGE - 1), 0);
+        assert_eq!(sizes, [24_576_000, 49_152_000, 49_152_000, 49_152_000]);
     }
 
     #[test]
