@@ -27,9 +27,9 @@ FINDINGS_HEAD = """# Findings
 
 A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a finding,
 with what rules it out, or with what was missing to look. Grades: **confirmed** (the knob was changed and the
-predicted change was seen), **strong** (every signal passes with its interval, every rival was looked at and
-excluded), **probable** (every signal passes; a rival could not be excluded), **suspected** (a necessary
-signal is missing).
+predicted change was seen; no rule gives it yet), **strong** (every signal passes with its interval, every
+rival was looked at and excluded), **probable** (every signal passes; a rival could not be excluded),
+**suspected** (a necessary signal is missing).
 """
 
 
@@ -37,10 +37,24 @@ def findings_page() -> str:
     """Every rule with the page that its docstring is."""
     from loadlens import findings
 
-    parts = [NOTE.format(source="python/loadlens/findings/NAME.py"), FINDINGS_HEAD]
+    parts = [NOTE.format(source="python/loadlens/findings/NAME.py"), FINDINGS_HEAD, _findings_index()]
     for rule in findings.PAGES:
         parts.append(f"\n## {rule.ID}\n\n{textwrap.dedent(rule.__doc__ or '').strip()}\n")
     return "".join(parts)
+
+
+def _findings_index() -> str:
+    """One row a rule, in the order in which they are asked."""
+    from loadlens import findings
+    from loadlens.model.notes import NOTES
+
+    rows = []
+    for rule in findings.PAGES:
+        anchor = re.sub(r"[^\w-]", "", rule.ID)
+        kind = "note" if rule.ID in NOTES else ""
+        rows.append(f"| [{rule.ID}](#{anchor}) | {rule.TITLE} | {kind} |\n")
+    head = "A note says how far figures go and nothing of what limits the service: it is never the answer."
+    return f"\n{head}\n\n| rule | it finds | |\n| --- | --- | --- |\n{''.join(rows)}"
 
 
 def cli_page() -> str:
