@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loadlens.findings import eventloop_blocked
 from loadlens.model.facts import (
     ClosedWatch,
     ConnectionWatch,
@@ -20,9 +22,22 @@ from loadlens.model.facts import (
     Step,
     Times,
 )
-from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.finding import Absent, Estimate, Figure, Finding, NotAssessed, NotMeasured
 
 UNWATCHED = NotMeasured("cpu", "not watched")
+Answer = Finding | Absent | NotAssessed
+
+
+def found(answer: object) -> Finding:
+    """The finding that a rule must have made."""
+    assert isinstance(answer, Finding), answer
+    return answer
+
+
+def after_loops(assess_after: Callable[[Facts, Sequence[Answer]], Answer], built: Curve) -> Answer:
+    """What a rule answers that is asked after blocked event loops."""
+    known = facts(built)
+    return assess_after(known, [eventloop_blocked.assess(known)])
 
 
 def estimate(point: float, *, unit: str = "s", half: float = 0.02, trials: int = 3) -> Estimate:

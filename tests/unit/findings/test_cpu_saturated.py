@@ -11,7 +11,17 @@ from loadlens import findings
 from loadlens.findings.cpu_saturated import ID, assess_after
 from loadlens.model.facts import Curve, Facts, QuotaWatch
 from loadlens.model.finding import Absent, Estimate, Figure, Finding, Grade, NotAssessed
-from tests.unit.findings.build import UNWATCHED, blocked, curve, estimate, facts, generator, process, step
+from tests.unit.findings.build import (
+    UNWATCHED,
+    blocked,
+    curve,
+    estimate,
+    facts,
+    found,
+    generator,
+    process,
+    step,
+)
 
 WORK_S = 0.02
 
@@ -45,11 +55,6 @@ def full(
 
 def ask(built: Curve, *, cores: int = 4) -> Finding | Absent | NotAssessed:
     return assess_after(facts(built, cores=cores), ())
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
 
 
 def test_full_cores_are_found_with_the_cpu_time_of_a_request() -> None:

@@ -9,12 +9,7 @@ import pytest
 
 from loadlens.findings.eventloop_blocked import ID, assess
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
-from tests.unit.findings.build import UNWATCHED, blocked, curve, facts, generator, probe, process, step
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
+from tests.unit.findings.build import UNWATCHED, blocked, curve, facts, found, generator, probe, process, step
 
 
 def test_a_loop_that_computes_is_found_with_its_rate_and_what_a_probe_pays() -> None:

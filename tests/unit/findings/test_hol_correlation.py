@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from loadlens import findings
-from loadlens.findings.eventloop_blocked import assess as assess_loops
 from loadlens.findings.hol_correlation import ID, assess_after
 from loadlens.model.facts import AheadWatch, Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, Undecided
-from tests.unit.findings.build import blocked, estimate, facts, generator, process
+from tests.unit.findings.build import after_loops, blocked, estimate, facts, found, generator, process
 
 
 def line(slope: float = 0.2, *, explained: float = 0.9, **more: Any) -> Curve:
@@ -22,13 +21,7 @@ def line(slope: float = 0.2, *, explained: float = 0.9, **more: Any) -> Curve:
 
 
 def ask(built: Curve) -> Finding | Absent | NotAssessed:
-    known = facts(built)
-    return assess_after(known, [assess_loops(known)])
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
+    return after_loops(assess_after, built)
 
 
 def test_what_each_request_ahead_adds_is_told() -> None:

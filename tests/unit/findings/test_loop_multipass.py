@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from loadlens import findings
-from loadlens.findings.eventloop_blocked import assess as assess_loops
 from loadlens.findings.loop_multipass import ID, assess_after
 from loadlens.model.facts import ConnectionWatch, Curve, Gauge, Places, Times
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from tests.unit.findings.build import blocked, estimate, facts, probe, process
+from tests.unit.findings.build import after_loops, blocked, estimate, facts, found, probe, process
 
 KEPT = ConnectionWatch(opened=20, closed_by_server=0, answered=2000)
 
@@ -27,13 +26,7 @@ def crossing(
 
 
 def ask(built: Curve) -> Finding | Absent | NotAssessed:
-    known = facts(built)
-    return assess_after(known, [assess_loops(known)])
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
+    return after_loops(assess_after, built)
 
 
 def test_requests_that_wait_twice_as_long_as_a_probe_cross_the_loop_twice() -> None:

@@ -10,7 +10,7 @@ import pytest
 from loadlens.findings.retrograde_throughput import ID, assess
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
-from tests.unit.findings.build import curve, estimate, facts, generator, process, step
+from tests.unit.findings.build import curve, estimate, facts, found, generator, process, step
 
 ALONE_S = 0.05
 
@@ -34,11 +34,6 @@ def falling(*, end: tuple[float, ...] = (60.0, 61.0, 60.5), **last: Any) -> Curv
         think=0.0,
         shares_cores=True,
     )
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
 
 
 def test_a_fall_is_found_with_its_peak_and_its_end() -> None:

@@ -10,7 +10,7 @@ import pytest
 from loadlens.findings.scaling_workers import ID, assess
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
-from tests.unit.findings.build import UNWATCHED, blocked, estimate, facts, generator, process
+from tests.unit.findings.build import UNWATCHED, blocked, estimate, facts, found, generator, process
 
 
 def of(k: int, *, work_s: float = 0.2, think: float = 0.15, **more: Any) -> Curve:
@@ -18,11 +18,6 @@ def of(k: int, *, work_s: float = 0.2, think: float = 0.15, **more: Any) -> Curv
     built = blocked(work_s, think=think, k=k, **more)
     full = replace(built.steps[-1], load=80.0)
     return replace(built, label=f"many={k}", shares_cores=False, steps=(*built.steps, full))
-
-
-def found(answer: object) -> Finding:
-    assert isinstance(answer, Finding), answer
-    return answer
 
 
 def test_two_processes_do_twice_what_one_does() -> None:
