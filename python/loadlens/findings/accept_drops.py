@@ -52,6 +52,11 @@ class Look:
     watch: ConnectionWatch | None
 
     @property
+    def at(self) -> str:
+        """The load there, in words."""
+        return weigh.load_of(self.curve, self.step)
+
+    @property
     def drops(self) -> float | None:
         """At the service's ports; none: not read."""
         return None if self.kernel is None else self.kernel.listen_drops
@@ -122,14 +127,10 @@ def _finding(look: Look) -> Finding | None:
         counter=tuple(rivals),
         advice=f"Raise the backlog{backlog} (listen, net.core.somaxconn), accept in a loop that does nothing "
         "else, and let clients keep connections.",
-        confirm=f"a backlog four times as large at {_at(look)}: no drops, no connection that takes a second",
+        confirm=f"a backlog four times as large at {look.at}: no drops, no connection that takes a second",
         unknown=() if look.drops is not None else ("what the kernel dropped at the service's port",),
         curves=(look.curve.label,),
     )
-
-
-def _at(look: Look) -> str:
-    return f"{look.step.load:g} users" if look.curve.is_closed else f"{look.step.load:g}/s"
 
 
 def _drops_signal(look: Look) -> weigh.Signal:
@@ -143,7 +144,7 @@ def _drops_signal(look: Look) -> weigh.Signal:
     found = weigh.stated(
         "listen.drops",
         look.is_dropping,
-        text=f"the kernel dropped {look.drops:,.0f} segments of new connections at {_at(look)} "
+        text=f"the kernel dropped {look.drops:,.0f} segments of new connections at {look.at} "
         f"(limit {DROPS:.0f}){queue}",
         chip=f"{look.drops:,.0f} dropped",
     )
@@ -188,8 +189,8 @@ def _at_stake(look: Look) -> float:
 
 def _statement(look: Look) -> str:
     if look.drops is not None:
-        return f"{look.drops:,.0f} drops of new connections at {_at(look)}: who is dropped waits 1 s or more"
-    return f"{look.resent:,} connections took 1 s or more at {_at(look)}: dropped, or lost on the way"
+        return f"{look.drops:,.0f} drops of new connections at {look.at}: who is dropped waits 1 s or more"
+    return f"{look.resent:,} connections took 1 s or more at {look.at}: dropped, or lost on the way"
 
 
 def _explanation(look: Look) -> str:

@@ -24,7 +24,7 @@ not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -106,10 +106,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         )
     found = [f for curve, levels, s in known if (f := _finding(curve, levels, s)) is not None]
     if found:
-        best = max(found, key=lambda finding: (finding.grade, finding.impact))
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
-    curve, levels, slowest = max(known, key=lambda one: one[2].ratio)
-    return Absent(ID, TITLE, _silence(curve, levels, slowest))
+        return weigh.for_all(found)
+    _, levels, slowest = max(known, key=lambda one: one[2].ratio)
+    return Absent(ID, TITLE, _silence(levels, slowest))
 
 
 def slowest_of(curve: Curve, replicas: int) -> int | None:
@@ -163,12 +162,12 @@ def _ratio(level: Level, place: int) -> float:
 
 def _over(levels: list[Level], place: int) -> _Time:
     """One replica over several levels that timed all, each weighted by the requests of all of them."""
-    whole = sum(_requests(level) for level in levels)
+    whole = sum(level.requests for level in levels)
     mean, square, is_open = 0.0, 0.0, False
     for level in levels:
         time = level.balance.replicas[place].time
         assert isinstance(time, Estimate)
-        weight = _requests(level) / whole
+        weight = level.requests / whole
         mean += weight * time.point
         is_open |= time.low is None or time.high is None
         if time.low is not None and time.high is not None:
@@ -176,10 +175,6 @@ def _over(levels: list[Level], place: int) -> _Time:
     own = [level.balance.replicas[place] for level in levels]
     requests = sum(replica.requests for replica in own)
     return _Time(own[0].label, place, mean, None if is_open else math.sqrt(square), requests)
-
-
-def _requests(level: Level) -> int:
-    return sum(replica.requests for replica in level.balance.replicas)
 
 
 def _signals(levels: list[Level], slowest: _Slowest) -> list[weigh.Signal]:
@@ -258,9 +253,5 @@ def _finding(curve: Curve, levels: list[Level], slowest: _Slowest) -> Finding | 
     )
 
 
-def _silence(curve: Curve, levels: list[Level], slowest: _Slowest) -> str:
-    signals, rivals = _signals(levels, slowest), _rivals(levels, slowest)
-    if signals[0].evidence.passed is False or any(s.evidence.passed is False for s in signals):
-        return weigh.unclear(signals)
-    found = [rival.text for rival in rivals if rival.ruled_out is False]
-    return found[0] if found else weigh.unclear(signals)
+def _silence(levels: list[Level], slowest: _Slowest) -> str:
+    return weigh.reason(_signals(levels, slowest), _rivals(levels, slowest))

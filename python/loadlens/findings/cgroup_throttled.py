@@ -24,7 +24,7 @@ period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of
@@ -70,8 +70,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         if own and (finding := _finding(facts, max(own, key=_throttled))) is not None:
             found.append(finding)
     if found:
-        best = max(found, key=lambda finding: (finding.grade, finding.impact))
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+        return weigh.for_all(found)
     worst = max(known, key=_throttled)
     return Absent(ID, TITLE, _silence(facts, worst))
 
@@ -193,13 +192,9 @@ def _explanation(place: _Place) -> str:
     quota = place.quota
     stop = "" if quota.period_s is None else f" for up to {numbers.with_unit(quota.period_s, 's')}"
     return (
-        f"At {place.step.load:g} {_unit(place.curve)} all its threads stand still{stop} "
+        f"At {weigh.load_with_unit(place.curve, place.step)} all its threads stand still{stop} "
         f"in {weigh.percent(_throttled(place))} of the periods."
     )
-
-
-def _unit(curve: Curve) -> str:
-    return "users" if curve.is_closed else "requests/s"
 
 
 def _advice(place: _Place) -> str:
@@ -227,9 +222,5 @@ def _silence(facts: Facts, place: _Place) -> str:
     text = weigh.unclear(_signals(place)[:2])
     if text:
         return text
-    found = [
-        r.text
-        for r in (weigh.generator_rival(place.step), _machine_rival(facts, place))
-        if r.ruled_out is False
-    ]
-    return found[0] if found else "nothing stopped it"
+    against = weigh.against((weigh.generator_rival(place.step), _machine_rival(facts, place)))
+    return "nothing stopped it" if against is None else against.text

@@ -42,7 +42,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, "how late requests were sent was not recorded")
     found = [f for curve, step, told in known if (f := _finding(curve, step, told)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     most = max(told.tail_ratio or told.mean_ratio or 1.0 for _, _, told in known)
     return Absent(
         ID, TITLE, f"times from due are at most {most:.2f} times those from sending (limit {HIDDEN:g})"

@@ -26,7 +26,7 @@ quarter: the kernel's work for the network, which belongs to no process, takes u
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, waits_for_cores
+from loadlens.findings.common.curves import Capacity, capacity_of, waits_signal
 from loadlens.findings.common.evidence import Signal
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Finding, NotAssessed
@@ -39,7 +39,6 @@ EXPLAINS: tuple[str, ...] = ("gen.bottleneck", "cpu.saturated", "saturation.plat
 
 LAB_MATTERS = 0.10
 SERVICE_THERE = 0.25
-SERVICE_WAITS = 0.05
 MOSTLY = 0.5  # of what others than Loadlens take
 EXPLAINS_FROM = 1 / 3  # of the same, taken by Loadlens: less is no reason why the rest is full
 
@@ -59,7 +58,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, "needs the CPU of the service's processes and of each core")
     found = [f for curve, step, own in known if (f := _finding(curve, step, own)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     curve, step, own = max(known, key=lambda one: one[2].busy / one[2].cores)
     return Absent(
         ID, TITLE, f"on {curve.label} {weigh.unclear(_signals(curve, step, own)) or _others(step, own).text}"
@@ -95,7 +94,6 @@ def _finding(curve: Curve, step: Step, own: OwnCores) -> Finding | None:
 
 def _signals(curve: Curve, step: Step, own: OwnCores) -> list[Signal]:
     busy, lab = own.busy / own.cores, own.lab / own.cores
-    waits = waits_for_cores(step)
     return [
         weigh.stated(
             "cores.busy",
@@ -118,15 +116,7 @@ def _signals(curve: Curve, step: Step, own: OwnCores) -> list[Signal]:
             f"(limit {weigh.percent(SERVICE_THERE)})",
             chip=f"the rest {weigh.percent(max(0.0, busy - lab))}",
         ),
-        weigh.stated(
-            "service.waits",
-            None if waits is None else waits >= SERVICE_WAITS,
-            text="how long the service waits for a core was not read"
-            if waits is None
-            else f"the service waits for a core {weigh.percent(waits)} of the time that it runs "
-            f"(limit {weigh.percent(SERVICE_WAITS)})",
-            chip="" if waits is None else f"service waits {weigh.percent(waits)}",
-        ),
+        waits_signal(step),
         *_plateau(curve),
     ]
 

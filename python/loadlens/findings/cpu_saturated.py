@@ -35,6 +35,7 @@ from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import (
     Capacity,
     capacity_of,
+    completed,
     cores_of,
     cores_used,
     cores_waited,
@@ -84,14 +85,8 @@ def assess_after(
 ) -> Finding | Absent | NotAssessed:
     """Look at every closed curve; the clearest speaks for all."""
     loops = {label for o in others if isinstance(o, Finding) and _is_loops(o) for label in o.curves}
-    looks: list[Look] = []
-    lacks: list[str] = []
-    for curve in sorted(facts.curves, key=lambda curve: -len(curve.steps)):
-        found = _look(facts, curve, curve.label in loops)
-        if isinstance(found, Look):
-            looks.append(found)
-        else:
-            lacks.append(found)
+    by_length = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    looks, lacks = weigh.parted(_look(facts, curve, curve.label in loops) for curve in by_length)
     if not looks:
         return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
     findings = [(look, f) for look in looks if (f := _finding(facts, look)) is not None]
@@ -131,7 +126,7 @@ def _bound(facts: Facts, curve: Curve, top: Step) -> Bound | None:
     if not isinstance(curve.work_all, Estimate) or not top.completed_trials:
         return None
     resource = Resource("CPU", _there(facts, curve, top), weigh.known(curve.work_all))
-    rate = sum(top.completed_trials) / len(top.completed_trials)
+    rate = completed(top)
     plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
     return next(iter(bounds([resource], plateau)), None)
 
@@ -342,10 +337,4 @@ def _predictions(look: Look) -> tuple[Prediction, ...]:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    """The first signal or rival that contradicts it, with its numbers."""
-    where = look.curve.label
-    contradicted = next((s.evidence for s in _signals(look) if s.evidence.passed is False), None)
-    if contradicted is not None:
-        return f"{where}: {contradicted.text}"
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    return f"{where}: {against.rival}, {against.text}" if against else where
+    return weigh.contradiction(look.curve.label, _signals(look), _rivals(facts, look))

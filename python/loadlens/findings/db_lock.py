@@ -55,10 +55,8 @@ class Look:
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at the lock with the longest line on any plateau."""
     known = waits.plateaus(facts)
-    if isinstance(known, waits.NoPlateau):
-        return Absent(ID, TITLE, known.reason)
-    if isinstance(known, Insufficient):
-        return NotAssessed(ID, TITLE, known.reason)
+    if not isinstance(known, tuple):
+        return waits.without(ID, TITLE, known)
     looks = [Look(one, lock, held.hold(one, lock)) for one in known for lock in locks(one)]
     if not looks:
         return NotAssessed(ID, TITLE, "no gauge of a lock: its holders and waiters would decide (--metrics)")
@@ -92,7 +90,7 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         impact=found.waiting_share,
         scope=found.curve.label,
         statement=weigh.statement(_statement(look, grade)),
-        explanation=_explanation(look),
+        explanation=held.explanation(found, lock),
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=_advice(look),
@@ -153,26 +151,13 @@ def _disk_rival(step: Step) -> Counter:
 
 
 def _statement(look: Look, grade: Grade) -> str:
-    rate = _rate(look)
+    rate = look.found.most
     verb = "may let" if grade is Grade.SUSPECTED else "lets"
     waiting = held.point(look.places.waiting)
     line = "" if waiting is None else f"; {waiting:.3g} wait for it"
     if isinstance(look.hold, Insufficient):
         return f"One lock {verb} {rate} through{line}"
     return f"One lock, held {numbers.with_unit(look.hold.point, 's')} each, {verb} {rate} through{line}"
-
-
-def _rate(look: Look) -> str:
-    rate = look.found.rate
-    return numbers.with_unit(rate.point, "1/s") if isinstance(rate, Interval) else "no more"
-
-
-def _explanation(look: Look) -> str:
-    top, lock = look.found.top, look.places
-    return (
-        f"At {weigh.users(top.load)} {held.told(lock.held)} and {held.told(lock.waiting)}: "
-        f"{weigh.percent(look.found.waiting_share)} of the response time is waiting."
-    )
 
 
 def _advice(look: Look) -> str:
@@ -185,9 +170,4 @@ def _advice(look: Look) -> str:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.found.curve.label
-    text = weigh.unclear(_signals(facts, look))
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    if text or against is None:
-        return f"{where}: {text}"
-    return f"{where}: {against.rival}, {against.text}"
+    return weigh.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))

@@ -54,10 +54,8 @@ class Look:
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at the pool with the longest line on any plateau."""
     known = waits.plateaus(facts)
-    if isinstance(known, waits.NoPlateau):
-        return Absent(ID, TITLE, known.reason)
-    if isinstance(known, Insufficient):
-        return NotAssessed(ID, TITLE, known.reason)
+    if not isinstance(known, tuple):
+        return waits.without(ID, TITLE, known)
     looks = [
         Look(one, pool, held.size_of(one, pool), held.hold(one, pool)) for one in known for pool in pools(one)
     ]
@@ -97,7 +95,7 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         impact=found.waiting_share,
         scope=found.curve.label,
         statement=weigh.statement(_statement(look, grade)),
-        explanation=_explanation(look),
+        explanation=held.explanation(found, look.places),
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=_advice(look),
@@ -128,22 +126,12 @@ def _rivals(facts: Facts, look: Look) -> list[Counter]:
 
 
 def _statement(look: Look, grade: Grade) -> str:
-    rate = look.found.rate
     count = look.size.count if look.size is not None else held.point(look.places.held) or 0.0
     many = f"{count:.3g} connection" + ("" if round(count) == 1 else "s")
     verb = "may carry" if grade is Grade.SUSPECTED else "carries" if round(count) == 1 else "carry"
-    most = numbers.with_unit(rate.point, "1/s") if isinstance(rate, Interval) else "no more"
     waiting = held.point(look.places.waiting)
     line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
-    return f"The pool is full: {many} {verb} {most}{line}"
-
-
-def _explanation(look: Look) -> str:
-    top, pool = look.found.top, look.places
-    return (
-        f"At {weigh.users(top.load)} {held.told(pool.held)} and {held.told(pool.waiting)}: "
-        f"{weigh.percent(look.found.waiting_share)} of the response time is waiting."
-    )
+    return f"The pool is full: {many} {verb} {look.found.most}{line}"
 
 
 def _advice(look: Look) -> str:
@@ -158,9 +146,4 @@ def _advice(look: Look) -> str:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.found.curve.label
-    text = weigh.unclear(_signals(facts, look))
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    if text or against is None:
-        return f"{where}: {text}"
-    return f"{where}: {against.rival}, {against.text}"
+    return weigh.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))

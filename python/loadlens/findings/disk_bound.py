@@ -31,11 +31,9 @@ device.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import waits, writing
-from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
@@ -78,8 +76,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, writing.why_none(facts))
     found = [f for curve, levels in readable if (f := _finding(facts, curve, *levels[-1])) is not None]
     if found:
-        best = max(found, key=lambda finding: (finding.grade, finding.impact))
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+        return weigh.for_all(found)
     curve, levels = max(readable, key=lambda pair: _stall(pair[1][-1][1]))
     return Absent(ID, TITLE, _silence(facts, curve, *levels[-1]))
 
@@ -148,7 +145,7 @@ def _longer(curve: Curve, step: Step, threads: float) -> float | None:
     before = storage.blocked_threads
     if first is step or not isinstance(before, Estimate) or before.point <= 0:
         return None
-    rates = writing.completed(first), writing.completed(step)
+    rates = completed(first), completed(step)
     return (threads / rates[1]) / (before.point / rates[0]) if min(rates) > 0 else None
 
 
@@ -245,13 +242,7 @@ def _plateau(curve: Curve) -> weigh.Signal:
     if not isinstance(capacity, Capacity):
         return weigh.stated("throughput.gain", None, text=capacity.reason)
     gain = capacity.saturation.gain_per_doubling
-    return weigh.stated(
-        "throughput.gain",
-        gain < GAIN_PER_DOUBLING,
-        text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
-        f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
-        chip=f"last doubling {weigh.signed_percent(gain)}",
-    )
+    return gain_signal("throughput.gain", gain, gain < GAIN_PER_DOUBLING)
 
 
 def _rivals(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> list[Counter]:
@@ -296,7 +287,6 @@ def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> F
         what, stall = "A device is busy", _stall_by_use(storage)
     else:
         what, stall = "Storage holds everything up", _stall(storage)
-    unit = "users" if curve.is_closed else "requests/s"
     return Finding(
         rule=ID,
         grade=grade,
@@ -305,11 +295,12 @@ def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> F
         statement=weigh.statement(
             f"{what} {weigh.percent(stall)} of the time: each request moves {each} there"
         ),
-        explanation=f"At {step.load:g} {unit} requests wait for storage while processors have time left.",
+        explanation=f"At {weigh.load_with_unit(curve, step)} requests wait for storage while processors have "
+        "time left.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=f"Write several requests' data at once or sync less often: {each} each at "
-        f"{numbers.with_unit(writing.completed(step), '1/s')} is what this device bears.",
+        f"{numbers.with_unit(completed(step), '1/s')} is what this device bears.",
         confirm="the same on a memory file system, or without waiting for the disk: capacity rises",
         curves=(curve.label,),
     )
@@ -321,8 +312,4 @@ def _stall_by_use(storage: StorageWatch) -> float:
 
 
 def _silence(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> str:
-    signals = _signals(curve, step, storage)
-    if any(signal.evidence.passed is False for signal in signals):
-        return weigh.unclear(signals)
-    found = [rival.text for rival in _rivals(facts, curve, step, storage) if rival.ruled_out is False]
-    return found[0] if found else weigh.unclear(signals)
+    return weigh.reason(_signals(curve, step, storage), _rivals(facts, curve, step, storage))

@@ -33,8 +33,8 @@ from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
 from loadlens.looks import numbers
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
-from loadlens.stats.interval import Insufficient, Interval
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.stats.interval import Insufficient
 
 ID = "downstream.serialised"
 TITLE = "a line behind the service that no gauge names"
@@ -60,10 +60,8 @@ def assess_after(
 ) -> Finding | Absent | NotAssessed:
     """Look at every plateau on which no other rule names the line."""
     known = waits.plateaus(facts)
-    if isinstance(known, waits.NoPlateau):
-        return Absent(ID, TITLE, known.reason)
-    if isinstance(known, Insufficient):
-        return NotAssessed(ID, TITLE, known.reason)
+    if not isinstance(known, tuple):
+        return waits.without(ID, TITLE, known)
     named = [o for o in others if isinstance(o, Finding) and o.rule in NAMED and o.grade >= Grade.PROBABLE]
     nameless = [one for one in known if not any(one.curve.label in cause.curves for cause in named)]
     if not nameless:
@@ -75,7 +73,7 @@ def assess_after(
     findings = [finding for look in looks if (finding := _finding(facts, look)) is not None]
     if not findings:
         return Absent(ID, TITLE, _silence(facts, looks[0]))
-    return max(findings, key=lambda finding: (finding.grade, finding.impact))
+    return weigh.strongest(findings)
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:
@@ -133,8 +131,7 @@ def _link_signals(found: waits.Full) -> list[weigh.Signal]:
 
 
 def _statement(found: waits.Full, grade: Grade) -> str:
-    rate = found.rate
-    most = numbers.with_unit(rate.point, "1/s") if isinstance(rate, Interval) else "no more"
+    most = found.most
     verb = "may wait" if grade is Grade.SUSPECTED else "wait"
     if isinstance(found.parallelism, Insufficient):
         return f"Requests {verb} in a line behind the service that lets {most} through"
@@ -161,9 +158,4 @@ def _unknown(found: waits.Full) -> str:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.found.curve.label
-    text = weigh.unclear(_signals(facts, look))
-    against: Counter | None = next((r for r in waits.rivals(facts, look.found) if r.ruled_out is False), None)
-    if text or against is None:
-        return f"{where}: {text}"
-    return f"{where}: {against.rival}, {against.text}"
+    return weigh.silence(look.found.curve.label, _signals(facts, look), waits.rivals(facts, look.found))

@@ -53,7 +53,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, "needs trials of 150 requests, or a level that is measured twice")
     found = [one for curve, slow in known if (one := _finding(facts, curve, slow)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     return Absent(ID, TITLE, _silence([slow for _, slow in known]))
 
 

@@ -75,14 +75,8 @@ class Look:
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every curve with a probe; the clearest speaks for all."""
-    looks: list[Look] = []
-    lacks: list[str] = []
-    for curve in sorted(facts.curves, key=lambda curve: -len(curve.steps)):
-        found = _look(curve)
-        if isinstance(found, Look):
-            looks.append(found)
-        else:
-            lacks.append(found)
+    by_length = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    looks, lacks = weigh.parted(_look(curve) for curve in by_length)
     if not looks:
         return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
     findings = [(look, f) for look in looks if (f := _finding(facts, look)) is not None]
@@ -373,7 +367,7 @@ def _generator_rival(look: Look) -> Counter:
 def _statement(look: Look, grade: Grade) -> str:
     each = numbers.with_unit(_rate(look) / len(look.processes), "1/s")
     wait = numbers.with_unit(_mean_of(look.probe), "s")
-    label = look.dear.label if len(look.dear.label) <= 24 else f"{look.dear.label[:22]}.."
+    label = weigh.short_label(look.dear.label)
     probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
     blocks = "may block" if grade is Grade.SUSPECTED else "blocks"
     return f"{label} {blocks} the event loop: {each} a process, {probe} takes {wait}"
@@ -389,10 +383,9 @@ def _rate(look: Look) -> float:
 
 def _explanation(facts: Facts, look: Look) -> str:
     work, probe = numbers.with_unit(look.work_s, "s"), look.probe
-    first = look.curve.steps[0]
+    first, at = look.curve.steps[0], weigh.load_with_unit(look.curve, look.step)
     light = next((p for p in first.probes if p.label == probe.label), None)
-    unit = "users" if look.curve.is_closed else "requests/s"
-    paid = f"{probe.request} takes {weigh.shown(probe.response.mean)} at {look.step.load:g} {unit}"
+    paid = f"{probe.request} takes {weigh.shown(probe.response.mean)} at {at}"
     if light is not None and first is not look.step:
         paid += f", {weigh.short(light.response.mean)} at {first.load:g}"
     if probe.idle_s is not None:
@@ -459,13 +452,7 @@ def _unknown(look: Look) -> tuple[str, ...]:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    """The first signal or rival that contradicts it, with its numbers."""
-    where = look.curve.label
-    text = weigh.unclear(_signals(look))
-    if text:
-        return f"{where}: {text}"
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    return f"{where}: {against.rival}, {against.text}" if against else where
+    return weigh.silence(look.curve.label, _signals(look), _rivals(facts, look))
 
 
 def _occupied(process: ProcessWatch) -> Interval:

@@ -33,8 +33,7 @@ to lack one: its own threads do not wait for each other.
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of
-from loadlens.findings.common.writing import completed
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
@@ -51,6 +50,7 @@ LAG_FLOOR_S = 0.001
 LAG_SHARE = 0.10
 STARVED = 0.25  # of the time without a core: so many answers wait to be read
 SLICE_S = 0.003  # for which the kernel gives a core away
+OWN_CORE = "Give the generator a core of its own (taskset) and run the highest load again."
 MOSTLY = 0.5  # of the time: a generator that neither works nor waits for a core has nothing to send
 
 
@@ -107,15 +107,7 @@ def _held_up(curve: Curve, step: Step) -> Finding | None:
     capacity = capacity_of(curve)
     if isinstance(capacity, Capacity):
         gain = capacity.saturation.gain_per_doubling
-        signals.append(
-            weigh.stated(
-                "plateau",
-                gain < GAIN_PER_DOUBLING,
-                text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
-                f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
-                chip=f"last doubling {weigh.signed_percent(gain)}",
-            )
-        )
+        signals.append(gain_signal("plateau", gain, gain < GAIN_PER_DOUBLING))
     rivals = [_service(curve, step)]
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
@@ -146,7 +138,7 @@ def _held_up(curve: Curve, step: Step) -> Finding | None:
         ),
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
-        advice="Give the generator a core of its own (taskset) and run the highest load again."
+        advice=OWN_CORE
         if lacks_core and not is_busy
         else "Give the generator more threads or a machine of its own, and run the highest load again.",
         confirm="the same with the generator on a free core: throughput rises"
@@ -187,7 +179,7 @@ def _starved(curve: Curve, step: Step) -> Finding | None:
         "users who wait for answers ask less.",
         evidence=(signal.evidence,),
         counter=rivals,
-        advice="Give the generator a core of its own (taskset) and run the highest load again.",
+        advice=OWN_CORE,
         confirm="the same with the generator on a free core: response times fall",
         curves=(curve.label,),
     )

@@ -21,10 +21,10 @@ quarter stands between. Half of the variance: what is left is where in the curre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loadlens.findings import eventloop_blocked
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import completed
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
@@ -53,8 +53,7 @@ def assess_after(
         return NotAssessed(ID, TITLE, reasons[0] if reasons else "needs the log of single requests")
     findings = [f for curve in known if (f := _finding(curve, loops)) is not None]
     if findings:
-        best = max(findings, key=lambda f: (f.grade, f.impact))
-        return replace(best, curves=tuple(label for finding in findings for label in finding.curves))
+        return weigh.for_all(findings)
     signals = _signals(known[0])
     return Absent(ID, TITLE, f"{known[0].label}: {weigh.unclear(signals)}")
 
@@ -66,34 +65,29 @@ def _finding(curve: Curve, loops: Finding) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=min(weigh.cap_of(curve), loops.grade))
     if grade is None or not isinstance(watch.slope, Estimate):
         return None
-    each = numbers.with_unit(watch.slope.point, "s")
+    each, probe = numbers.with_unit(watch.slope.point, "s"), weigh.short_label(watch.probe)
     mean = (watch.ahead or 0.0) * watch.slope.point
     return Finding(
         rule=ID,
         grade=grade,
         impact=min(1.0, watch.explained or 0.0),
         scope=curve.label,
-        statement=weigh.statement(f"Each request that is ahead adds {each} to {_short(watch.probe)}"),
+        statement=weigh.statement(f"Each request that is ahead adds {each} to {probe}"),
         explanation=f"{watch.ahead or 0.0:.1f} were under way when one of {watch.probes:,} probes came, on "
         f"average: {numbers.with_unit(mean, 's')} of waiting. Their number explains "
         f"{weigh.percent(watch.explained or 0.0)} of how much the waits vary.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
-        advice=f"Give {_short(watch.probe)} a line of its own (a process or port): it then no longer waits "
+        advice=f"Give {probe} a line of its own (a process or port): it then no longer waits "
         f"{each} for each request that is ahead.",
         confirm="a process of its own for the cheap path: what is under way no longer adds to it",
         curves=(curve.label,),
     )
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= 24 else f"{label[:22]}.."
-
-
 def _held(curve: Curve) -> float | None:
     """How long one request holds the line, from the throughput at the highest load."""
-    rates = curve.steps[-1].completed_trials if curve.steps else ()
-    mean = sum(rates) / len(rates) if rates else 0.0
+    mean = completed(curve.steps[-1]) if curve.steps else 0.0
     return 1 / mean if mean > 0 else None
 
 

@@ -29,8 +29,7 @@ or when at least half of it does not grow with throughput, from 1.25 times of it
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import cores_of, requests_wait, waits_for_cores
-from loadlens.findings.common.writing import completed
+from loadlens.findings.common.curves import SERVICE_WAITS, completed, cores_of, requests_wait, waits_signal
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
 
@@ -39,7 +38,6 @@ TITLE = "something else took the machine's time"
 EXPLAINS: tuple[str, ...] = ("colocation.contention", "cpu.saturated", "saturation.plateau")
 
 MOST_STOLEN = 0.01
-SERVICE_WAITS = 0.05
 CONSTANT = 0.5  # of the work of others that does not grow with throughput
 FALLS_TO = 0.8  # of their work, while throughput does not fall
 LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
@@ -55,13 +53,13 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     found = [f for curve, step in others if (f := _neighbour(facts, curve, step)) is not None]
     found += [f for curve, step in stolen if (f := _stolen(curve, step)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     return Absent(ID, TITLE, _silence(facts, others, stolen))
 
 
 def _neighbour(facts: Facts, curve: Curve, step: Step) -> Finding | None:
     used = _used(curve, step)
-    share, waits = used / facts.cores, waits_for_cores(step)
+    share = used / facts.cores
     signals = [
         weigh.stated(
             "others.cores",
@@ -70,15 +68,7 @@ def _neighbour(facts: Facts, curve: Curve, step: Step) -> Finding | None:
             f"(limit {weigh.OTHERS_MATTER * facts.cores:.2g})",
             chip=f"others use {used:.2f} cores",
         ),
-        weigh.stated(
-            "service.waits",
-            None if waits is None else waits >= SERVICE_WAITS,
-            text="how long the service waits for a core was not read"
-            if waits is None
-            else f"the service waits for a core {weigh.percent(waits)} of the time that it runs "
-            f"(limit {weigh.percent(SERVICE_WAITS)})",
-            chip="" if waits is None else f"service waits {weigh.percent(waits)}",
-        ),
+        waits_signal(step),
         _lacked(curve, step),
         _felt(step),
     ]

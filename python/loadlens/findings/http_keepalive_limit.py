@@ -108,8 +108,8 @@ def _judged(looks: list[Look]) -> Finding | Absent:
     spoken = most if cost is None else cost.look
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(spoken.curve))
     if grade is None:
-        found = [rival.text for rival in rivals if rival.ruled_out is False]
-        return Absent(ID, TITLE, found[0] if found else weigh.unclear(signals))
+        against = weigh.against(rivals)
+        return Absent(ID, TITLE, weigh.unclear(signals) if against is None else against.text)
     at_stake = max(0.0, cost.share.point) if cost is not None else 0.0
     curves = tuple(dict.fromkeys(look.curve.label for look in looks))
     return Finding(

@@ -22,8 +22,6 @@ capacity takes five times its idle time, the mean of replicas at 64 % less than 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
@@ -56,8 +54,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, why_none(facts))
     found = [f for curve, levels in looked if (f := _finding(curve, levels)) is not None]
     if found:
-        best = max(found, key=lambda finding: (finding.grade, finding.impact))
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+        return weigh.for_all(found)
     _, levels = max(looked, key=lambda pair: _ratio(pair[1][-1]).point)
     return Absent(ID, TITLE, _silence(levels))
 
@@ -71,7 +68,7 @@ def _ratio(level: Level) -> Interval:
     replicas = level.balance.replicas
     share = replicas[_hottest(level)].share
     assert isinstance(share, Estimate)  # `levels_of` leaves out the others
-    count, whole = len(replicas), sum(replica.requests for replica in replicas)
+    count, whole = len(replicas), level.requests
     grain = 1 / whole  # a count is known to one request
     low = None if share.low is None else count * min(share.low, share.point - grain)
     high = None if share.high is None else count * max(share.high, share.point + grain)
@@ -146,8 +143,7 @@ def _few_connections(levels: list[Level]) -> Counter:
     if not opened:
         return weigh.rival(name, "how many connections the load opened is not known", None)
     drawn = sum((np.array(one.shares) * count for one, count in known), np.zeros(len(levels[-1].shares)))
-    whole = sum(replica.requests for replica in levels[-1].balance.replicas)
-    found = balance(drawn * (whole / opened), drawn)
+    found = balance(drawn * (levels[-1].requests / opened), drawn)
     if isinstance(found, Insufficient):
         return weigh.rival(name, found.reason, None)
     text = f"over all levels {found.most_over_mean:.2f} times the mean; {_by_chance(found, opened)}"
@@ -191,7 +187,7 @@ def _finding(curve: Curve, levels: list[Level]) -> Finding | None:
             f"One of {count} replicas gets {weigh.percent(share)} of the requests, "
             f"{ratio.point:.2f} times the mean"
         ),
-        explanation=f"{_fullness_words(levels)}, as {told} tell of {_requests(top)} requests.",
+        explanation=f"{_fullness_words(levels)}, as {told} tell of {top.requests:,} requests.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=_advice(levels, ratio.point),
@@ -225,14 +221,9 @@ def _advice(levels: list[Level], ratio: float) -> str:
     return f"{text}: {count} replicas that are equally loaded bear {more} instead of {weigh.short(rate)}."
 
 
-def _requests(level: Level) -> str:
-    return f"{sum(replica.requests for replica in level.balance.replicas):,}"
-
-
 def _silence(levels: list[Level]) -> str:
     signals = _signals(levels)
-    text = weigh.unclear(signals)
     if signals[0].evidence.passed is False:
         return signals[0].evidence.text
-    found = [rival.text for rival in _rivals(levels) if rival.ruled_out is False]
-    return found[0] if found else text
+    against = weigh.against(_rivals(levels))
+    return weigh.unclear(signals) if against is None else against.text

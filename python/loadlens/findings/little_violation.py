@@ -48,7 +48,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     found = [f for curve, step in own if (f := _of_own(curve, step)) is not None]
     found += [f for curve, step, ratio in told if (f := _of_others(curve, step, ratio)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     return Absent(ID, TITLE, _silence(own, told))
 
 

@@ -25,7 +25,7 @@ of a file may be a journal of data, and whoever chose the factor knows what else
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,8 +71,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return _compared(facts, max(pairs, key=lambda pair: pair.ratio.point))
     found = [f for curve in facts.curves if (f := _suspected(curve)) is not None]
     if found:
-        best = max(found, key=lambda finding: finding.impact)
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+        return weigh.for_all(found)
     return _silence(facts, lines)
 
 
@@ -124,7 +123,7 @@ def _compared(facts: Facts, pair: _Pair) -> Finding | Absent:
     if low is None or low < GAIN:
         return Absent(ID, TITLE, f"{text}, needs {GAIN} with its whole interval")
     rivals = _rivals(facts, pair)
-    against = next((rival for rival in rivals if rival.ruled_out is False), None)
+    against = weigh.against(rivals)
     if against is not None:
         return Absent(ID, TITLE, f"{text}; {against.rival}: {against.text}")
     rise = numbers.with_unit(pair.line, "bytes")

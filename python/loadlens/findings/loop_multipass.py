@@ -29,13 +29,12 @@ turns are short, and a probe then waits half of the long one, however many short
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loadlens.findings import eventloop_blocked
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import alone_time, working
+from loadlens.findings.common.curves import alone_time, completed, working
 from loadlens.findings.common.places import point
-from loadlens.findings.common.writing import completed
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, ProbeWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Evidence, Finding, NotAssessed
@@ -72,21 +71,13 @@ def assess_after(
         return NotAssessed(ID, TITLE, why)
     if isinstance(loops, Absent):
         return Absent(ID, TITLE, f"no event loop is blocked: {loops.reason}")
-    looks: list[Look] = []
-    lacks: list[str] = []
-    for curve in facts.curves:
-        if curve.label in loops.curves:
-            found = _look(curve)
-            if isinstance(found, Look):
-                looks.append(found)
-            else:
-                lacks.append(f"{curve.label}: {found}")
+    curves = [curve for curve in facts.curves if curve.label in loops.curves]
+    looks, lacks = weigh.parted(_look(curve) for curve in curves)
     if not looks:
-        return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
+        return NotAssessed(ID, TITLE, f"{curves[0].label}: {lacks[0]}" if lacks else "no load curve")
     findings = [f for look in looks if (f := _finding(look, loops)) is not None]
     if findings:
-        best = max(findings, key=lambda f: (f.grade, f.impact))
-        return replace(best, curves=tuple(label for finding in findings for label in finding.curves))
+        return weigh.for_all(findings)
     return Absent(ID, TITLE, _silence(max(looks, key=_ratio)))
 
 
@@ -124,7 +115,7 @@ def _finding(look: Look, loops: Finding) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=min(weigh.cap_of(look.curve), loops.grade))
     if grade is None:
         return None
-    label = look.dear.label if len(look.dear.label) <= 24 else f"{look.dear.label[:22]}.."
+    label = weigh.short_label(look.dear.label)
     last = look.waits[-1]
     return Finding(
         rule=ID,
@@ -218,8 +209,4 @@ def _opened(look: Look) -> Counter:
 
 
 def _silence(look: Look) -> str:
-    where, signal = look.curve.label, _signal(look)
-    if signal.evidence.passed is False:
-        return f"{where}: {signal.evidence.text}"
-    against = next((r for r in _rivals(look) if r.ruled_out is False), None)
-    return f"{where}: {against.rival}, {against.text}" if against else where
+    return weigh.contradiction(look.curve.label, [_signal(look)], _rivals(look))

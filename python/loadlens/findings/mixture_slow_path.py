@@ -68,7 +68,7 @@ def assess_after(
     findings = [o for o in others if isinstance(o, Finding) and o.grade >= Grade.PROBABLE]
     found = [one for curve, path in known if (one := _finding(curve, path, findings)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     return Absent(ID, TITLE, _silence([path for _, path in known]))
 
 

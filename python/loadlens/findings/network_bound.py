@@ -24,10 +24,8 @@ to bring more.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, ReceivedWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -57,8 +55,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, "bytes and times of the parts of answers were not recorded")
     found = [f for curve, levels in looked if (f := _finding(facts, curve, levels)) is not None]
     if found:
-        best = max(found, key=lambda finding: (finding.grade, finding.impact))
-        return replace(best, curves=tuple(label for finding in found for label in finding.curves))
+        return weigh.for_all(found)
     curve, levels = max(looked, key=lambda pair: _share(pair[1][-1][1]))
     return Absent(ID, TITLE, _silence(facts, curve, levels))
 
@@ -88,7 +85,7 @@ def _share(received: ReceivedWatch) -> float:
 
 def _each(step: Step, received: ReceivedWatch) -> float:
     """Bytes of an answer."""
-    done = sum(step.completed_trials) / len(step.completed_trials) if step.completed_trials else 0.0
+    done = completed(step)
     return _point(received.bytes_per_s) / done if done > 0 else 0.0
 
 
@@ -125,13 +122,8 @@ def _plateau(curve: Curve, levels: Levels) -> list[weigh.Signal]:
     if not isinstance(capacity, Capacity):
         return [weigh.stated("throughput.gain", None, text=capacity.reason)]
     gain = capacity.saturation.gain_per_doubling
-    flat = weigh.stated(
-        "throughput.gain",
-        gain < GAIN_PER_DOUBLING and capacity.saturation.verdict != "underdriven",
-        text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
-        f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
-        chip=f"last doubling {weigh.signed_percent(gain)}",
-    )
+    is_flat = gain < GAIN_PER_DOUBLING and capacity.saturation.verdict != "underdriven"
+    flat = gain_signal("throughput.gain", gain, is_flat)
     knee, begins = capacity.saturation.knee, capacity.saturation.plateau_from
     # A level hardly below the plateau is as full: what the pipe bears varies between trials.
     full_from = begins if knee is None else min(begins, BEYOND_KNEE * knee)
@@ -193,7 +185,6 @@ def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
         return None
     rate, each = numbers.with_unit(_point(top.bytes_per_s), "bytes/s"), _each(step, top)
     share = _share(top)
-    unit = "users" if curve.is_closed else "requests/s"
     return Finding(
         rule=ID,
         grade=grade,
@@ -202,8 +193,8 @@ def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
         statement=weigh.statement(
             f"Answers stop at {rate}: {weigh.percent(share)} of the time is on the way"
         ),
-        explanation=f"At {step.load:g} {unit} an answer of {numbers.with_unit(each, 'bytes')} comes within "
-        f"{weigh.short(top.coming)} of its first byte.",
+        explanation=f"At {weigh.load_with_unit(curve, step)} an answer of {numbers.with_unit(each, 'bytes')} "
+        f"comes within {weigh.short(top.coming)} of its first byte.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=f"Compress or shorten answers: at {rate} half of {numbers.with_unit(each, 'bytes')} bears "
@@ -214,8 +205,4 @@ def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
 
 
 def _silence(facts: Facts, curve: Curve, levels: Levels) -> str:
-    signals = _signals(curve, levels)
-    if any(signal.evidence.passed is False for signal in signals):
-        return weigh.unclear(signals)
-    found = [rival.text for rival in _rivals(facts, levels[-1][0]) if rival.ruled_out is False]
-    return found[0] if found else weigh.unclear(signals)
+    return weigh.reason(_signals(curve, levels), _rivals(facts, levels[-1][0]))

@@ -54,7 +54,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(ID, TITLE, "needs three trials of a level")
     found = [f for curve, step, varies in known if (f := _finding(curve, step, varies)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     _, step, widest = max(known, key=lambda one: one[2].between)
     return Absent(
         ID,

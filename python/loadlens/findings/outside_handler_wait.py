@@ -228,9 +228,4 @@ def _connecting(step: Step) -> Counter:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.curve.label
-    text = weigh.unclear(_signals(facts, look))
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    if text or against is None:
-        return f"{where}: {text}"
-    return f"{where}: {against.rival}, {against.text}"
+    return weigh.silence(look.curve.label, _signals(facts, look), _rivals(facts, look))

@@ -33,7 +33,7 @@ from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import stalls
 from loadlens.looks import numbers
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.stats import pauses
 
 ID = "pause.aperiodic"
@@ -114,7 +114,7 @@ def _finding(facts: Facts, service: stalls.Service, findings: Sequence[Finding])
         weigh.generator_rival(step),
         weigh.interference_rival(step, facts.cores),
         stalls.stolen_rival(calm, facts.cores, least_s=LEAST_S),
-        _trials_rival(calm),
+        stalls.trials_rival(stalls.at_one_moment(calm, least_s=LEAST_S)),
         weigh.rival("a cause that was found", "no loop, pool or quota was found that stops everything", True),
         weigh.rival("chance", f"a gap is chance up to {numbers.with_unit(_limit(service), 's')}", True),
     ]
@@ -137,7 +137,7 @@ def _finding(facts: Facts, service: stalls.Service, findings: Sequence[Finding])
         advice=f"Look for what lasts about {each} in the service's own log (collections, flushes, "
         "checkpoints) and take it off the path of requests.",
         confirm="collector's log beside these moments, or another heap: their number changes",
-        unknown=(f"pauses shorter than {numbers.with_unit(_limit(service), 's')} were not looked for",),
+        unknown=(stalls.not_looked_for(_limit(service)),),
         curves=service.curves,
     )
 
@@ -162,14 +162,7 @@ def _signals(service: stalls.Service, length: Estimate) -> list[weigh.Signal]:
             chip=f"{len(lengths)} in {_looked_s(service):.0f} s",
         ),
     ]
-    own = stalls.own_reading(_calm(service), least_s=LEAST_S)
-    return signals if own is None else [*signals, weigh.Signal(own, is_clear=False)]
-
-
-def _trials_rival(calm: list[stalls.Seen]) -> Counter:
-    follows = stalls.at_one_moment(calm, least_s=LEAST_S)
-    text = "once in each trial, at the same moment" if follows else "at any moment of a trial"
-    return weigh.rival("beginning of a trial", text, not follows)
+    return [*signals, *stalls.own_reading(_calm(service), least_s=LEAST_S)]
 
 
 def _looked_s(service: stalls.Service) -> float:

@@ -104,7 +104,7 @@ def _finding(facts: Facts, service: stalls.Service) -> Finding | None:
         advice=f"Look for what runs every {every}: collector, timer or flush. Give the heap more room, "
         "collect concurrently, or move that work out of the process.",
         confirm=f"another heap, or twice the timer: the period of {every} changes",
-        unknown=(f"pauses shorter than {numbers.with_unit(service.shortest_s, 's')} were not looked for",),
+        unknown=(stalls.not_looked_for(service.shortest_s),),
         curves=service.curves,
     )
 
@@ -141,8 +141,7 @@ def _signals(
             chip=f"{count} of about {due:.0f} beats",
         ),
     ]
-    own = stalls.own_reading(service.seen)
-    return signals if own is None else [*signals, weigh.Signal(own, is_clear=False)]
+    return [*signals, *stalls.own_reading(service.seen)]
 
 
 def _shown_step(service: stalls.Service) -> Step:
@@ -155,14 +154,9 @@ def _rivals(facts: Facts, service: stalls.Service, period: Estimate, step: Step)
     every = numbers.with_unit(period.point, "s")
     off_s = 0.0 if period.high is None else period.high - period.point  # how well it is known
     is_scrape = any(abs(period.point - usual) <= max(LIKE_A_SCRAPE * usual, off_s) for usual in SCRAPES_S)
-    follows = stalls.follows_the_trials(service.seen, period.point)
     return [
         weigh.generator_rival(step),
-        weigh.rival(
-            "beginning of a trial",
-            "once in each trial, at the same moment" if follows else "at any moment of a trial",
-            not follows,
-        ),
+        stalls.trials_rival(stalls.follows_the_trials(service.seen, period.point)),
         weigh.rival(
             "scrapes of metrics",
             f"every {every} is {'a' if is_scrape else 'no'} usual period of scrapes",

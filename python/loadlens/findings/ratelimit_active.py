@@ -38,13 +38,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from loadlens.findings.common import delaying
+from loadlens.findings.common import delaying, refusals
 from loadlens.findings.common import evidence as weigh
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.interval import Interval
-from loadlens.stats.limiter import EVEN, LEAST_REFUSED, expected_refused
+from loadlens.stats.limiter import EVEN, expected_refused
 
 ID = "ratelimit.active"
 TITLE = "a rate limit turns requests away"
@@ -81,10 +81,8 @@ class Level:
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at all levels of all curves that were refused some: they share one limit."""
     steps = [(curve, step) for curve in facts.curves for step in curve.steps]
-    if not steps:
-        return NotAssessed(ID, TITLE, "no valid trial")
-    if all(not step.statuses and not step.refusals for _, step in steps):
-        return NotAssessed(ID, TITLE, "needs answers by status: what made the load does not tell them")
+    if lack := refusals.lack([step for _, step in steps]):
+        return NotAssessed(ID, TITLE, lack)
     levels = [level for curve, step in steps if (level := _level(curve, step)) is not None]
     if not levels:
         return delaying.finding(facts, ID) or _not_seen([step for _, step in steps])
@@ -102,28 +100,20 @@ def _level(curve: Curve, step: Step) -> Level | None:
 
 
 def _not_seen(steps: list[Step]) -> Absent | NotAssessed:
-    answers = sum(count for step in steps for _, count in step.statuses)
-    refused = sum(count for step in steps for status, count in step.statuses if status == TOO_MANY)
-    if answers and refused / answers >= LEAST_REFUSED:
-        text = f"{weigh.percent(refused / answers)} of the answers are {TOO_MANY}, on no level for 2 s"
-        return NotAssessed(ID, TITLE, text)
+    answers = refusals.answers(steps, TOO_MANY)
+    if answers.why_not_timed:
+        return NotAssessed(ID, TITLE, answers.why_not_timed)
     rates = [s.throughput.point for s in steps if isinstance(s.throughput, Estimate)]
     up_to = f": a limit above {numbers.with_unit(max(rates), '1/s')} would not have shown" if rates else ""
-    return Absent(ID, TITLE, f"{refused:,} of {answers:,} answers are {TOO_MANY}{up_to}")
+    return Absent(ID, TITLE, f"{answers.text}{up_to}")
 
 
 def _judged(levels: list[Level]) -> Finding | Absent:
     best = min(levels, key=lambda level: level.width)
     calmest = min(levels, key=lambda level: level.refusal.offered_per_s)
+    at = weigh.load_of(best.curve, best.step)
     signals = [
-        weigh.at_least(
-            "refused.share",
-            best.share,
-            LEAST_REFUSED,
-            text=f"{weigh.shown(best.share)} of the requests are answered {TOO_MANY} at {_at(best)} "
-            f"(limit {weigh.percent(LEAST_REFUSED)})",
-            chip=f"{weigh.percent(best.share.point)} get {TOO_MANY}",
-        ),
+        refusals.share_signal(best.share, TOO_MANY, at),
         _rate_signal(best),
         _same_signal(levels),
         _burst_signal(levels),
@@ -135,8 +125,8 @@ def _judged(levels: list[Level]) -> Finding | Absent:
     rivals = [_overload(calmest), kind]
     grade = weigh.grade_of(needed, rivals, cap=weigh.cap_of(best.curve))
     if grade is None:
-        found = [rival.text for rival in rivals if rival.ruled_out is False]
-        return Absent(ID, TITLE, found[0] if found else weigh.unclear(signals))
+        against = weigh.against(rivals)
+        return Absent(ID, TITLE, weigh.unclear(signals) if against is None else against.text)
     rate = weigh.short(best.rate)
     longest = sorted(levels, key=lambda level: -len(level.curve.steps))
     curves = tuple(dict.fromkeys(level.curve.label for level in longest))
@@ -146,7 +136,7 @@ def _judged(levels: list[Level]) -> Finding | Absent:
         impact=min(1.0, best.share.point),
         scope=", ".join(curves),
         statement=weigh.statement(
-            f"At most {rate} are let in: {weigh.percent(best.share.point)} get {TOO_MANY} at {_at(best)}"
+            f"At most {rate} are let in: {weigh.percent(best.share.point)} get {TOO_MANY} at {at}"
         ),
         explanation=_explanation(levels, best),
         evidence=tuple(signal.evidence for signal in signals),
@@ -156,10 +146,6 @@ def _judged(levels: list[Level]) -> Finding | Absent:
         confirm=_confirm(best),
         curves=curves,
     )
-
-
-def _at(level: Level) -> str:
-    return f"{level.step.load:g} users" if level.curve.is_closed else f"{level.step.load:g}/s"
 
 
 def _rate_signal(best: Level) -> weigh.Signal:
@@ -228,7 +214,9 @@ def _overload(calmest: Level) -> Counter:
     if not calmest.step.processes or allotted <= 0:
         return weigh.rival(name, f"its CPU was not read; {evenly}", True if even < EVEN else None)
     used = calmest.step.server_cores / allotted
-    text = f"it uses {weigh.percent(used)} of its CPU at {_at(calmest)}; {evenly}"
+    text = (
+        f"it uses {weigh.percent(used)} of its CPU at {weigh.load_of(calmest.curve, calmest.step)}; {evenly}"
+    )
     if used < CALM:
         return weigh.rival(name, text, True)
     return weigh.rival(name, text, None if used < FULL or even < EVEN else False)

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of, completed
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
@@ -76,21 +76,13 @@ class Look:
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every closed curve; the one that falls furthest speaks for all."""
-    looks: list[Look] = []
-    lacks: list[str] = []
-    for curve in facts.curves:
-        found = _look(curve)
-        if isinstance(found, Look):
-            looks.append(found)
-        else:
-            lacks.append(found)
+    looks, lacks = weigh.parted(_look(curve) for curve in facts.curves)
     if not looks:
         return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
     findings = [f for look in looks if (f := _finding(facts, look)) is not None]
     if findings:
-        best = max(findings, key=lambda f: (f.grade, f.impact))
-        curves = tuple(label for finding in findings for label in finding.curves)
-        return replace(best, scope=", ".join(curves), curves=curves)
+        best = weigh.for_all(findings)
+        return replace(best, scope=", ".join(best.curves))
     furthest = max(looks, key=lambda look: look.drop)
     taken = _taken_cores(facts, furthest)
     if _fell(furthest).evidence.passed is not False and taken is not None:
@@ -130,7 +122,7 @@ def _rate(step: Step) -> float:
 
 
 def _completed(step: Step) -> float:
-    return sum(step.completed_trials) / len(step.completed_trials) if step.completed_trials else _rate(step)
+    return completed(step) if step.completed_trials else _rate(step)
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:
@@ -337,9 +329,4 @@ def _predictions(look: Look) -> tuple[Prediction, ...]:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.curve.label
-    for signal in (_fell(look), _extent(look)):
-        if signal.evidence.passed is False:
-            return f"{where}: {signal.evidence.text}"
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    return f"{where}: {against.rival}, {against.text}" if against else where
+    return weigh.contradiction(look.curve.label, [_fell(look), _extent(look)], _rivals(facts, look))

@@ -26,7 +26,7 @@ import math
 from dataclasses import replace
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, cores_of, waiting_share
+from loadlens.findings.common.curves import Capacity, capacity_of, cores_of, gain_signal, waiting_share
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
@@ -62,14 +62,10 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
     saturation, top = capacity.saturation, capacity.top
+    gain = saturation.gain_per_doubling
+    is_flat = gain < GAIN_PER_DOUBLING and saturation.verdict != "underdriven"
     signals = [
-        weigh.stated(
-            "throughput.gain",
-            saturation.gain_per_doubling < GAIN_PER_DOUBLING and saturation.verdict != "underdriven",
-            text=f"the last doubling of users brought {weigh.signed_percent(saturation.gain_per_doubling)} "
-            f"(limit {weigh.percent(GAIN_PER_DOUBLING)})",
-            chip=f"last doubling {weigh.signed_percent(saturation.gain_per_doubling)}",
-        ),
+        gain_signal("throughput.gain", gain, is_flat),
         _knee(curve, capacity),
         _slope(curve, capacity),
     ]

@@ -85,19 +85,12 @@ class Look:
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every set of curves that is asked the same of different numbers of processes."""
-    looks: list[Look] = []
-    lacks: list[str] = []
-    for group in _alike(facts.curves):
-        found = _look(group)
-        if isinstance(found, Look):
-            looks.append(found)
-        else:
-            lacks.append(found)
+    looks, lacks = weigh.parted(_look(group) for group in _alike(facts.curves))
     if not looks:
         return NotAssessed(ID, TITLE, lacks[0] if lacks else "needs two numbers of working processes")
     findings = [f for look in looks if (f := _finding(facts, look)) is not None]
     if findings:
-        return max(findings, key=lambda f: (f.grade, f.impact))
+        return weigh.strongest(findings)
     return Absent(ID, TITLE, _silence(facts, looks[0]))
 
 
@@ -332,8 +325,4 @@ def _predictions(look: Look, trials: int) -> tuple[Prediction, ...]:
 
 def _silence(facts: Facts, look: Look) -> str:
     where = f"{look.first.curve.label}, {look.most.curve.label}"
-    against = next((s.evidence for s in _signals(look) if s.evidence.passed is False), None)
-    if against is not None:
-        return f"{where}: {against.text}"
-    found = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    return f"{where}: {found.rival}, {found.text}" if found else where
+    return weigh.contradiction(where, _signals(look), _rivals(facts, look))

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import refusals
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
@@ -61,14 +62,17 @@ class Look:
     before: Step  # the last level that is hardly refused any, or the lowest
     refusal: RefusalWatch
 
+    @property
+    def at(self) -> str:
+        """The load there, in words."""
+        return weigh.load_of(self.curve, self.top)
+
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at each curve's highest level with refusals; the longest curve speaks."""
     steps = [step for curve in facts.curves for step in curve.steps]
-    if not steps:
-        return NotAssessed(ID, TITLE, "no valid trial")
-    if all(not step.statuses and not step.refusals for step in steps):
-        return NotAssessed(ID, TITLE, "needs answers by status: what made the load does not tell them")
+    if lack := refusals.lack(steps):
+        return NotAssessed(ID, TITLE, lack)
     looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
     if not looks:
         return _not_seen(steps)
@@ -95,18 +99,14 @@ def _refusal(step: Step) -> RefusalWatch | None:
 
 def _share(step: Step) -> float:
     """Of the answers of a level."""
-    answers = sum(count for _, count in step.statuses)
-    refused = sum(count for status, count in step.statuses if status == UNAVAILABLE)
-    return refused / answers if answers else 0.0
+    return refusals.answers([step], UNAVAILABLE).share
 
 
 def _not_seen(steps: list[Step]) -> Absent | NotAssessed:
-    answers = sum(count for step in steps for _, count in step.statuses)
-    refused = sum(count for step in steps for status, count in step.statuses if status == UNAVAILABLE)
-    if answers and refused / answers >= LEAST_REFUSED:
-        text = f"{weigh.percent(refused / answers)} of the answers are {UNAVAILABLE}, on no level for 2 s"
-        return NotAssessed(ID, TITLE, text)
-    return Absent(ID, TITLE, f"{refused:,} of {answers:,} answers are {UNAVAILABLE}")
+    answers = refusals.answers(steps, UNAVAILABLE)
+    if answers.why_not_timed:
+        return NotAssessed(ID, TITLE, answers.why_not_timed)
+    return Absent(ID, TITLE, answers.text)
 
 
 def _finding(look: Look) -> Finding | None:
@@ -128,9 +128,9 @@ def _finding(look: Look) -> Finding | None:
         impact=min(1.0, part),
         scope=look.curve.label,
         statement=weigh.statement(
-            f"{weigh.percent(part)} get {UNAVAILABLE} at once at {_at(look)}; the rest take {took} as before"
+            f"{weigh.percent(part)} get {UNAVAILABLE} at once at {look.at}; the rest take {took} as before"
         ),
-        explanation=f"At {_at(look)}{kept} take {took}, as against "
+        explanation=f"At {look.at}{kept} take {took}, as against "
         f"{weigh.short(look.before.response.mean)} at {look.before.load:g}; the rest is refused at once.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
@@ -142,24 +142,13 @@ def _finding(look: Look) -> Finding | None:
     )
 
 
-def _at(look: Look) -> str:
-    return f"{look.top.load:g} users" if look.curve.is_closed else f"{look.top.load:g}/s"
-
-
 def _refused(look: Look) -> float:
     told = look.refusal.share
     return told.point if isinstance(told, Estimate) else _share(look.top)
 
 
 def _signals(look: Look) -> list[weigh.Signal]:
-    refused = weigh.at_least(
-        "refused.share",
-        look.refusal.share,
-        LEAST_REFUSED,
-        text=f"{weigh.shown(look.refusal.share)} of the requests are answered {UNAVAILABLE} at {_at(look)} "
-        f"(limit {weigh.percent(LEAST_REFUSED)})",
-        chip=f"{weigh.percent(_refused(look))} get {UNAVAILABLE}",
-    )
+    refused = refusals.share_signal(look.refusal.share, UNAVAILABLE, look.at)
     return [refused, _rise(look), _response(look), _throughput(look)]
 
 
@@ -206,9 +195,8 @@ def _broken_rival(look: Look) -> Counter:
 
 def _at_most(step: Step) -> float:
     """The highest share of refusals that the answers of a level leave possible."""
-    refused = sum(count for status, count in step.statuses if status == UNAVAILABLE)
-    answers = sum(count for _, count in step.statuses)
-    found = share(np.array([float(refused)]), np.array([float(answers)]), confidence=SURE)
+    told = refusals.answers([step], UNAVAILABLE)
+    found = share(np.array([float(told.refused)]), np.array([float(told.count)]), confidence=SURE)
     return 1.0 if isinstance(found, Insufficient) or found.high is None else found.high
 
 
@@ -263,8 +251,4 @@ def _confirm(look: Look) -> str:
 
 
 def _silence(look: Look) -> str:
-    signals = _signals(look)
-    if any(signal.evidence.passed is False for signal in signals):
-        return weigh.unclear(signals)
-    found = [rival.text for rival in (_late_rival(look), _broken_rival(look)) if rival.ruled_out is False]
-    return found[0] if found else weigh.unclear(signals)
+    return weigh.reason(_signals(look), (_late_rival(look), _broken_rival(look)))

@@ -61,7 +61,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     piles = [(curve, pile) for curve in facts.curves for pile in curve.timer_piles]
     found = [one for curve, pile in piles if (one := _finding(curve, pile)) is not None]
     if found:
-        return max(found, key=lambda finding: (finding.grade, finding.impact))
+        return weigh.strongest(found)
     return Absent(ID, TITLE, _silence(piles, looked))
 
 
@@ -232,6 +232,6 @@ def _silence(piles: Sequence[tuple[Curve, TimerPile]], looked: int) -> str:
         among = f"among {looked:,} requests; less than 0.02 % was not assessed"
         return f"no pile at 40 ms, 200 ms, 1, 3 or 7 s {among}"
     curve, pile = max(piles, key=lambda one: one[1].count)
-    found = [rival.text for rival in _rivals(curve, pile) if rival.ruled_out is False]
-    sign = found[0] if found else _sign(curve.steps, pile).evidence.text
+    against = weigh.against(_rivals(curve, pile))
+    sign = _sign(curve.steps, pile).evidence.text if against is None else against.text
     return f"{pile.count} requests at {numbers.with_unit(pile.timer_s, 's')}, and {sign}"

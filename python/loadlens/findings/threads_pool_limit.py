@@ -62,10 +62,8 @@ class Look:
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every plateau; the clearest speaks."""
     known = waits.plateaus(facts)
-    if isinstance(known, waits.NoPlateau):
-        return Absent(ID, TITLE, known.reason)
-    if isinstance(known, Insufficient):
-        return NotAssessed(ID, TITLE, known.reason)
+    if not isinstance(known, tuple):
+        return waits.without(ID, TITLE, known)
     looks = [_look(one) for one in known]
     able = [look for look in looks if look.gauge is not None or not isinstance(look.compared, str)]
     if not able:
@@ -73,7 +71,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     findings = [finding for look in able if (finding := _finding(facts, look)) is not None]
     if not findings:
         return Absent(ID, TITLE, _silence(facts, able[0]))
-    return max(findings, key=lambda finding: (finding.grade, finding.impact))
+    return weigh.strongest(findings)
 
 
 def _look(found: waits.Full) -> Look:
@@ -231,9 +229,7 @@ def _count_of(look: Look) -> float:
 
 
 def _statement(look: Look, grade: Grade) -> str:
-    rate = look.found.rate
-    most = numbers.with_unit(rate.point, "1/s") if isinstance(rate, Interval) else "no more"
-    many = f"{_count_of(look):.3g}"
+    most, many = look.found.most, f"{_count_of(look):.3g}"
     verb = "may be" if grade is Grade.SUSPECTED else "are"
     if look.gauge is not None:
         if round(_count_of(look)) == 1:
@@ -269,9 +265,4 @@ def _advice(look: Look) -> str:
 
 
 def _silence(facts: Facts, look: Look) -> str:
-    where = look.found.curve.label
-    text = weigh.unclear(_signals(facts, look))
-    against = next((r for r in _rivals(facts, look) if r.ruled_out is False), None)
-    if text or against is None:
-        return f"{where}: {text}"
-    return f"{where}: {against.rival}, {against.text}"
+    return weigh.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))

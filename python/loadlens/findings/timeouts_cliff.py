@@ -59,6 +59,11 @@ class Look:
     share: float  # of the requests
 
     @property
+    def at(self) -> str:
+        """The load there, in words."""
+        return weigh.load_of(self.curve, self.step)
+
+    @property
     def by_client(self) -> bool:
         """Whether the client gave up."""
         return self.mode.outcome in GIVEN_UP
@@ -113,10 +118,6 @@ def _finding(look: Look) -> Finding | None:
     )
 
 
-def _at(look: Look) -> str:
-    return f"{look.step.load:g} users" if look.curve.is_closed else f"{look.step.load:g}/s"
-
-
 def _ends(look: Look) -> str:
     return "are given up by the client" if look.by_client else f"end with {look.mode.status}"
 
@@ -127,7 +128,7 @@ def _signals(look: Look) -> list[weigh.Signal]:
         "errors.share",
         look.share >= LEAST_SHARE and mode.count >= FEWEST,
         text=f"{mode.count:,} of {look.step.issued:,} requests ({weigh.percent(look.share)}) {_ends(look)} "
-        f"at {_at(look)} (limit {weigh.percent(LEAST_SHARE)} and {FEWEST})",
+        f"at {look.at} (limit {weigh.percent(LEAST_SHARE)} and {FEWEST})",
         chip=f"{weigh.percent(look.share)} {'given up' if look.by_client else 'end late'}",
     )
     if mode.median_s is None or mode.pile is None:
@@ -221,7 +222,7 @@ def _chance_rival(look: Look) -> Counter:
 def _statement(look: Look) -> str:
     share = weigh.percent(look.share)
     after = "" if look.mode.median_s is None else f" after {numbers.with_unit(look.mode.median_s, 's')}"
-    return f"{share} of the requests {_ends(look)}{after} at {_at(look)}: a time-out"
+    return f"{share} of the requests {_ends(look)}{after} at {look.at}: a time-out"
 
 
 def _explanation(look: Look) -> str:
@@ -257,6 +258,6 @@ def _silence(facts: Facts, looks: list[Look]) -> str:
 
 
 def _why(look: Look) -> str:
-    reason = weigh.unclear(_signals(look))
-    found = [rival.text for rival in (_fast_rival(look), _alike_rival(look)) if rival.ruled_out is False]
-    return reason or (found[0] if found else _fast_rival(look).text)
+    fast = _fast_rival(look)
+    against = weigh.against((fast, _alike_rival(look))) or fast
+    return weigh.unclear(_signals(look)) or against.text

@@ -222,7 +222,7 @@ def _of_the_same_again(facts: Facts, curve: Curve, slow: Slowdown) -> Finding:
         "was measured in between is slower than what the service does later.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
-        advice=f"Warm up for {numbers.duration(2 * slow.seconds)} before anything is measured.",
+        advice=_warm_up(slow.seconds),
         confirm=f"{weigh.users(step.load)} after such a warm-up: twice, with the same median",
         curves=(curve.label,),
     )
@@ -250,11 +250,10 @@ def _of_levels(curve: Curve, chain: Sequence[tuple[Step, Estimate]]) -> Finding:
         statement=weigh.statement(
             f"The first {len(chain)} levels hold a part of the start: {weigh.percent(fall)} slower at first"
         ),
-        explanation=f"It took at least {numbers.duration(lasted)} of load to settle; what was measured "
-        "before is slower than what the service does later.",
+        explanation=_settling(lasted),
         evidence=(evidence.evidence,),
         counter=(rival,),
-        advice=f"Warm up for {numbers.duration(2 * lasted)} before anything is measured.",
+        advice=_warm_up(lasted),
         confirm=f"{weigh.users(first.load)} once more at the end: p50 near {weigh.short(now)}",
         curves=(curve.label,),
     )
@@ -296,14 +295,24 @@ def _finding(found: Sequence[_Trial], trials: Sequence[_Trial], *, disturbed: bo
             f"{len(found)} of {len(trials)} trials hold a part of the start: "
             f"{weigh.percent(fall)} slower at first"
         ),
-        explanation=f"It took at least {numbers.duration(lasted)} of load to settle; what was measured "
-        "before is slower than what the service does later.",
+        explanation=_settling(lasted),
         evidence=(evidence.evidence,),
         counter=(rival, others),
-        advice=f"Warm up for {numbers.duration(2 * lasted)} before anything is measured.",
+        advice=_warm_up(lasted),
         confirm="twice the duration: it settles at the same moment, the median moves by less than 2 %",
         curves=labels,
     )
+
+
+def _settling(lasted_s: float) -> str:
+    return (
+        f"It took at least {numbers.duration(lasted_s)} of load to settle; what was measured before is "
+        "slower than what the service does later."
+    )
+
+
+def _warm_up(lasted_s: float) -> str:
+    return f"Warm up for {numbers.duration(2 * lasted_s)} before anything is measured."
 
 
 def _fall(went: Settling) -> float:

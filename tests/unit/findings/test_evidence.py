@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.model.finding import Grade
-from tests.unit.findings.build import estimate
+from loadlens.model.finding import Counter, Finding, Grade
+from tests.unit.findings.build import curve, estimate, step
 
 RATE = np.float64(3.0)
 
@@ -34,3 +34,68 @@ def test_a_rival_that_an_array_showed_removes_the_finding() -> None:
     found = weigh.rival("another", "its rate", RATE > 4.0)
 
     assert weigh.grade_of([], [found], cap=Grade.STRONG) is None
+
+
+MET = weigh.stated("rate", True, text="it is met")
+LACKS = weigh.stated("cpu", None, text="it was not read")
+FAILS = weigh.stated("wait", False, text="nobody waits")
+OUT = weigh.rival("generator", "it was in time", True)
+IN = weigh.rival("disk", "it is busy", False)
+
+
+@pytest.mark.parametrize(
+    ("signals", "rivals", "silence", "contradiction", "reason"),
+    [
+        ([LACKS, FAILS], [IN], "a: nobody waits", "a: nobody waits", "nobody waits"),
+        ([MET, LACKS], [OUT, IN], "a: it was not read", "a: disk, it is busy", "it is busy"),
+        ([MET, LACKS], [OUT], "a: it was not read", "a", "it was not read"),
+        ([MET], [OUT, IN], "a: disk, it is busy", "a: disk, it is busy", "it is busy"),
+        ([MET], [OUT], "a", "a", ""),
+    ],
+)
+def test_a_silent_rule_names_what_contradicts_it_and_each_way_has_its_place_for_what_is_missing(
+    signals: list[weigh.Signal], rivals: list[Counter], silence: str, contradiction: str, reason: str
+) -> None:
+    assert weigh.silence("a", signals, rivals) == silence
+    assert weigh.contradiction("a", signals, rivals) == contradiction
+    assert weigh.reason(signals, rivals) == reason
+
+
+def finding(label: str, grade: Grade, impact: float) -> Finding:
+    return Finding("any", grade, impact, label, "", "", (), (), "", "", curves=(label,))
+
+
+def test_the_strongest_speaks_for_the_curves_of_all() -> None:
+    """By grade first, then by what is at stake; the first of equals."""
+    found = [
+        finding("a", Grade.SUSPECTED, 0.9),
+        finding("b", Grade.STRONG, 0.2),
+        finding("c", Grade.STRONG, 0.5),
+        finding("d", Grade.STRONG, 0.5),
+    ]
+
+    spoken = weigh.for_all(found)
+
+    assert spoken.scope == "c"
+    assert spoken.curves == ("a", "b", "c", "d")
+
+
+def test_what_could_not_be_looked_at_says_why() -> None:
+    assert weigh.parted([1, "no probe", 2, "no level"]) == ([1, 2], ["no probe", "no level"])
+
+
+@pytest.mark.parametrize(
+    ("is_closed", "short", "long"), [(True, "8 users", "8 users"), (False, "8/s", "8 requests/s")]
+)
+def test_a_load_is_told_in_users_or_requests(is_closed: bool, short: str, long: str) -> None:
+    level = step(8, 40.0, 0.2)
+    asked = curve(level, is_closed=is_closed)
+
+    assert weigh.load_of(asked, level) == short
+    assert weigh.load_with_unit(asked, level) == long
+
+
+def test_a_long_label_loses_its_end() -> None:
+    """24 characters at most, two of which say that something is missing."""
+    assert weigh.short_label("x" * 24) == "x" * 24
+    assert weigh.short_label("x" * 25) == "x" * 22 + ".."

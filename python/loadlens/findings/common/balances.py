@@ -27,6 +27,11 @@ class Level:
         """Of each replica."""
         return [r.share.point if isinstance(r.share, Estimate) else 0.0 for r in self.balance.replicas]
 
+    @property
+    def requests(self) -> int:
+        """That all replicas were sent."""
+        return sum(replica.requests for replica in self.balance.replicas)
+
 
 def levels_of(curve: Curve) -> dict[str, list[Level]]:
     """The levels of a curve, ascending, by what stands before the replicas.
@@ -36,10 +41,10 @@ def levels_of(curve: Curve) -> dict[str, list[Level]]:
     found: dict[str, list[Level]] = {}
     for step in curve.steps:
         for balance in step.balances:
-            enough = sum(replica.requests for replica in balance.replicas) >= FEWEST_REQUESTS
+            level = Level(step, balance)
             known = all(isinstance(replica.share, Estimate) for replica in balance.replicas)
-            if len(balance.replicas) > 1 and enough and known:
-                found.setdefault(balance.label, []).append(Level(step, balance))
+            if len(balance.replicas) > 1 and level.requests >= FEWEST_REQUESTS and known:
+                found.setdefault(balance.label, []).append(level)
     return {
         label: [level for level in levels if _names(level) == _names(levels[-1])]
         for label, levels in found.items()

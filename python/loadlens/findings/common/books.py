@@ -134,7 +134,7 @@ def assess(
         )
     found = [finding for book in kept if (finding := find(book)) is not None]
     if found:
-        most = max(found, key=lambda finding: (finding.grade, finding.impact))
+        most = weigh.strongest(found)
         return replace(most, curves=tuple(curve.label for curve in facts.curves))
     return Absent(rule, title, silence(max(kept, key=lambda book: abs(book.surplus))))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loadlens.findings.common import evidence as weigh
 from loadlens.model.facts import Curve, ProcessWatch, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.stats import saturation as load
@@ -16,6 +17,7 @@ from loadlens.stats.trials import over_trials
 
 ONE_START = 0.01  # of a capacity: services differ by as much from one start to the next, and one is seen here
 MOST_TAKEN = 0.5  # by the host: beyond, the capacity is anybody's guess
+SERVICE_WAITS = 0.05  # of the time that it runs: a response time moves by as much
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
 
 
@@ -40,6 +42,17 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     if isinstance(found, Insufficient):
         return found
     return Capacity(found, usable[-1], alone, is_measured)
+
+
+def gain_signal(signal: str, gain: float, passed: bool) -> weigh.Signal:
+    """What the last doubling of users brought, beside the limit up to which it counts as nothing."""
+    return weigh.stated(
+        signal,
+        passed,
+        text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
+        f"(limit {weigh.percent(load.GAIN_PER_DOUBLING)})",
+        chip=f"last doubling {weigh.signed_percent(gain)}",
+    )
 
 
 def plateau_figure(
@@ -145,7 +158,7 @@ def _taken(curve: Curve, step: Step, at_once: float) -> float:
         at_once: Requests that are at work there at once, by Little's law; no service is narrower than one.
     """
     stolen = min(MOST_TAKEN, step.steal_mean or 0.0)
-    waited, ended = cores_waited(step), _mean(step.completed_trials)
+    waited, ended = cores_waited(step), completed(step)
     lost = 0.0
     if waited is not None and ended > 0:
         own = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
@@ -179,6 +192,20 @@ def waits_for_cores(step: Step) -> float | None:
     return sum(waited) / step.server_cores
 
 
+def waits_signal(step: Step) -> weigh.Signal:
+    """The service's threads wait for a core for a share of the time that they run."""
+    waits = waits_for_cores(step)
+    if waits is None:
+        return weigh.stated("service.waits", None, text="how long the service waits for a core was not read")
+    return weigh.stated(
+        "service.waits",
+        waits >= SERVICE_WAITS,
+        text=f"the service waits for a core {weigh.percent(waits)} of the time that it runs "
+        f"(limit {weigh.percent(SERVICE_WAITS)})",
+        chip=f"service waits {weigh.percent(waits)}",
+    )
+
+
 def requests_wait(step: Step) -> float | None:
     """Share of the time that requests are under way in which they wait for a core; none: not known."""
     known = [p.waiting.point for p in step.processes if isinstance(p.waiting, Estimate)]
@@ -186,6 +213,11 @@ def requests_wait(step: Step) -> float | None:
     if not known or not isinstance(flying, Estimate) or flying.point <= 0:
         return None
     return sum(known) / flying.point
+
+
+def completed(step: Step) -> float:
+    """Requests of the load per second, mean over trials; 0: none was counted."""
+    return _mean(step.completed_trials)
 
 
 def _mean(values: tuple[float, ...]) -> float:

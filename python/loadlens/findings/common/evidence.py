@@ -7,17 +7,21 @@ missing: a signal, the sight of a rival, or the distance of an interval from its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, GeneratorWatch, Step
-from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Grade
+from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
 from loadlens.stats.interval import Insufficient, Interval
 
 FULL_CORES = 0.9  # of the cores that generator and services share: beyond, they take them from each other
 OTHERS_MATTER = 0.10  # of the machine: beyond, what the service lacked may have been taken from it
 STATEMENT_LENGTH = 90
+LABEL_LENGTH = 24
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,71 @@ def unclear(signals: Sequence[Signal]) -> str:
     return ""
 
 
+def contradicted(signals: Sequence[Signal]) -> str:
+    """The first contradicted signal, in words; empty when there is none."""
+    return next((one.evidence.text for one in signals if one.evidence.passed is False), "")
+
+
 def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
     """A rival explanation and what became of it."""
     return Counter(name, text, None if ruled_out is None else bool(ruled_out))
+
+
+def against(rivals: Sequence[Counter]) -> Counter | None:
+    """The first rival that was found."""
+    return next((one for one in rivals if one.ruled_out is False), None)
+
+
+# --- what a rule answers ----------------------------------------------------------------------------------
+
+
+def parted(looked: Iterable[T | str]) -> tuple[list[T], list[str]]:
+    """What could be looked at, and for the rest why not."""
+    looks: list[T] = []
+    lacks: list[str] = []
+    for one in looked:
+        if isinstance(one, str):
+            lacks.append(one)
+        else:
+            looks.append(one)
+    return looks, lacks
+
+
+def strongest(findings: Sequence[Finding]) -> Finding:
+    """The one that speaks for all: of the highest grade the one with most at stake."""
+    return max(findings, key=lambda finding: (finding.grade, finding.impact))
+
+
+def for_all(findings: Sequence[Finding]) -> Finding:
+    """The strongest, with the curves of all."""
+    curves = tuple(label for finding in findings for label in finding.curves)
+    return replace(strongest(findings), curves=curves)
+
+
+def silence(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """Why nothing is found there: the first contradicted or missing signal, else the rival that was found."""
+    return _objection(where, unclear(signals), rivals)
+
+
+def contradiction(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """The same where a missing signal contradicts nothing: the rival is named before it."""
+    return _objection(where, contradicted(signals), rivals)
+
+
+def _objection(where: str, text: str, rivals: Sequence[Counter]) -> str:
+    found = against(rivals)
+    if text:
+        return f"{where}: {text}"
+    return where if found is None else f"{where}: {found.rival}, {found.text}"
+
+
+def reason(signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """Why nothing is found: what contradicts it, signal or rival, else what is missing."""
+    found = against(rivals)
+    return contradicted(signals) or (unclear(signals) if found is None else found.text)
+
+
+# --- rivals of every rule ---------------------------------------------------------------------------------
 
 
 def generator_in_time(watch: GeneratorWatch) -> bool | None:
@@ -152,6 +218,9 @@ def interference_rival(step: Step, cores: int) -> Counter:
     share = used / cores
     text = f"other programs use {used:.2f} of {cores} cores"
     return rival("other programs", text, True if share < OTHERS_MATTER else None)
+
+
+# --- figures and words ------------------------------------------------------------------------------------
 
 
 def interval_of(figure: Figure) -> Interval | Insufficient:
@@ -215,6 +284,21 @@ def users(number: float) -> str:
     """`1 user`, `1.7 users`: two digits, as the knee is known no better."""
     text = f"{number:.2g}" if number < 100 else f"{number:.0f}"
     return f"{text} user" if text == "1" else f"{text} users"
+
+
+def load_of(curve: Curve, step: Step) -> str:
+    """`64 users`, `400/s`: the load of a level."""
+    return f"{step.load:g} users" if curve.is_closed else f"{step.load:g}/s"
+
+
+def load_with_unit(curve: Curve, step: Step) -> str:
+    """`64 users`, `400 requests/s`: the same at length."""
+    return f"{step.load:g} {'users' if curve.is_closed else 'requests/s'}"
+
+
+def short_label(label: str) -> str:
+    """A label of at most 24 characters; the end goes."""
+    return label if len(label) <= LABEL_LENGTH else f"{label[: LABEL_LENGTH - 2]}.."
 
 
 def statement(text: str) -> str:

@@ -242,5 +242,13 @@ def threads_rival(found: Full, places: Places) -> Counter:
     return weigh.rival("full threads", text, True if share >= INSIDE else None)
 
 
+def explanation(found: Full, places: Places) -> str:
+    """Who holds a place and who waits for one at the highest load, and how much of the time is waiting."""
+    return (
+        f"At {weigh.users(found.top.load)} {told(places.held)} and {told(places.waiting)}: "
+        f"{weigh.percent(found.waiting_share)} of the response time is waiting."
+    )
+
+
 def _count(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

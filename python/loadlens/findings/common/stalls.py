@@ -12,7 +12,7 @@ from scipy import stats as distributions
 from loadlens.findings.common import evidence as weigh
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Estimate, Evidence
+from loadlens.model.finding import Counter, Estimate
 from loadlens.model.shapes import Standstill, StandstillWatch
 from loadlens.stats import pauses
 from loadlens.stats.interval import Floats
@@ -185,8 +185,8 @@ def follows_the_trials(seen: Sequence[Seen], period_s: float, *, least_s: float 
     return is_once and len(offsets) > 2 and float(np.std(offsets)) < pauses.OFF_BEAT * period_s
 
 
-def own_reading(seen: Sequence[Seen], *, least_s: float = 0.0) -> Evidence | None:
-    """Evidence that they begin as we read the service's metrics: our looking may make them; else none.
+def own_reading(seen: Sequence[Seen], *, least_s: float = 0.0) -> list[weigh.Signal]:
+    """That they begin as we read the service's metrics, whose looking may make them; empty: they do not.
 
     How often chance puts as many of our readings at the beginning of a standstill is binomial.
     """
@@ -201,11 +201,11 @@ def own_reading(seen: Sequence[Seen], *, least_s: float = 0.0) -> Evidence | Non
             chances.append(min(1.0, (last - first) * len(watch.scrapes_s) / watch.seconds))
     count = len(chances)
     if hits < MOSTLY * count or not hits:
-        return None
+        return []
     if float(distributions.binom.sf(hits - 1, count, float(np.mean(chances)))) >= CHANCE:
-        return None
+        return []
     text = f"{hits} of {count} begin as we read the service's metrics: our looking may make them"
-    return Evidence("pause.own-reading", text, "", None, None, None, None, None)
+    return [weigh.stated("pause.own-reading", None, text=text)]
 
 
 def stolen_rival(seen: Sequence[Seen], cores: int, *, least_s: float = 0.0) -> Counter:
@@ -227,6 +227,12 @@ def stolen_rival(seen: Sequence[Seen], cores: int, *, least_s: float = 0.0) -> C
     )
 
 
+def trials_rival(follows: bool) -> Counter:
+    """The beginning of each trial as what makes them."""
+    text = "once in each trial, at the same moment" if follows else "at any moment of a trial"
+    return weigh.rival("beginning of a trial", text, not follows)
+
+
 def who_stops(step: Step) -> str:
     """Begins an explanation; probes are the cheap requests, without them the load alone is known to stop."""
     if step.probes:
@@ -239,6 +245,11 @@ def not_looked(facts: Facts) -> str:
     if not facts.curves and not facts.dense:
         return "no valid trial"
     return "needs every request of a trial in its log: none was kept whole"
+
+
+def not_looked_for(shortest_s: float) -> str:
+    """What stays unknown beside pauses that were found."""
+    return f"pauses shorter than {numbers.with_unit(shortest_s, 's')} were not looked for"
 
 
 def none_seen(service: Service) -> str:

@@ -13,7 +13,7 @@ from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
-from loadlens.model.finding import Counter, Estimate, Figure
+from loadlens.model.finding import Absent, Counter, Estimate, Figure, NotAssessed
 from loadlens.stats import probes, separation
 from loadlens.stats.interval import Insufficient, Interval
 
@@ -52,6 +52,11 @@ class Full:
     def rate(self) -> Interval | Insufficient:
         """Successes per second there."""
         return rate_of(self.top)
+
+    @property
+    def most(self) -> str:
+        """The same in words; `no more`: not known."""
+        return numbers.with_unit(self.rate.point, "1/s") if isinstance(self.rate, Interval) else "no more"
 
     @property
     def waiting_share(self) -> float:
@@ -103,6 +108,12 @@ def plateaus(facts: Facts) -> tuple[Full, ...] | NoPlateau | Insufficient:
     missed = next((one for one in looked if isinstance(one, NoPlateau)), None)
     lack = next((one for one in looked if isinstance(one, Insufficient)), Insufficient("no load curve"))
     return missed or lack
+
+
+def without(rule: str, title: str, lack: NoPlateau | Insufficient) -> Absent | NotAssessed:
+    """What a rule about a full service answers where no curve has a plateau, or none is known to."""
+    kind = Absent if isinstance(lack, NoPlateau) else NotAssessed
+    return kind(rule, title, lack.reason)
 
 
 def rate_of(step: Step) -> Interval | Insufficient:

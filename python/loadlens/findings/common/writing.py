@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import completed
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Counter, Estimate, Figure
@@ -36,11 +37,6 @@ class PerRequest:
 def known(curve: Curve) -> list[tuple[Step, StorageWatch]]:
     """The levels at which storage was watched, ascending."""
     return [(step, step.storage) for step in curve.steps if step.storage is not None]
-
-
-def completed(step: Step) -> float:
-    """Requests of the load per second, mean over trials."""
-    return sum(step.completed_trials) / len(step.completed_trials) if step.completed_trials else 0.0
 
 
 def per_request(curve: Curve, *names: str) -> PerRequest | None:
