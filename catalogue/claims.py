@@ -27,6 +27,7 @@ CLAIMS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "imbalance": (("lb.imbalance", "backends.max-over-mean"),),
     "slower": (("backend.slow-one", "backends.slowest-ratio"), ("fairness.starvation", "connections.ratio")),
     "quota": (("cgroup.throttled", "quota.cores"),),
+    "faults": (("memory.pressure", "faults.request"),),
     "visits": (("accounting.explained", "excess.rate"), ("accounting.excess", "excess.rate")),
     "excess": (("retry.amplification", "excess.share"),),
 }

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,10 @@ STARTS_WITHIN_S = 20.0
 ENDS_WITHIN_S = 5.0
 
 
+_GROUPS = {  # what is tried, by what is wanted
+    "control groups": Around(quota_cores=0.5),
+    "memory groups": Around(memory_bytes=32 << 20),
+}
 REQUESTS_METRIC = {
     "plain": "http_request_duration_seconds_count",
     "micrometer": "http_server_requests_seconds_count",
@@ -82,11 +87,7 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
             whole = _filled(settings, [hello["port"] for hello in hellos], folder)
             if tier == "C":
                 whole["metrics"] = _dialect(settings)
-            hello = _started([str(program()), json.dumps(whole)], stack, json.loads)
-            for door in doors:
-                for pid in {hello["pid"], *hello["pids"]}:
-                    door.write_text(str(pid))
-            hellos.append(hello)
+            hellos.append(_started(_within(doors, [str(program()), json.dumps(whole)]), stack, json.loads))
         entry = hellos[-1]["port"]
         if setup.front is not None:
             entry = _front(setup.front, hellos, folder, stack)
@@ -123,12 +124,13 @@ def lacks(wants: Sequence[str]) -> str | None:
     """What of the wanted this machine has not; none: nothing."""
     if "two processors" in wants and not {0, 1} <= os.sched_getaffinity(0):
         return "the processors 0 and 1"
-    if "control groups" in wants:
-        with contextlib.ExitStack() as stack:
-            try:
-                _control_group(Around(quota_cores=0.5), stack)
-            except CannotRun as fault:
-                return str(fault)
+    for want, around in _GROUPS.items():
+        if want in wants:
+            with contextlib.ExitStack() as stack:
+                try:
+                    _control_group(around, stack)
+                except CannotRun as fault:
+                    return str(fault)
     return None
 
 
@@ -151,16 +153,20 @@ def _filled(value: Any, ports: Sequence[int], folder: Path) -> Any:
 
 
 def _control_group(around: Around, stack: contextlib.ExitStack) -> tuple[Path, ...]:
-    if around.quota_cores is None:
-        return ()
+    limits = Limits(cpu=around.quota_cores, period_s=around.quota_period_s, memory_bytes=around.memory_bytes)
     placement = Placement()
-    limits = Limits(cpu=around.quota_cores, period_s=around.quota_period_s)
     try:
         place = placement.place("specimen", limits, where="around")
     except TestbedError as fault:
         raise CannotRun(fault.message) from fault
     stack.callback(placement.remove)  # after the processes have ended, which were started later
     return place.doors
+
+
+def _within(doors: Sequence[Path], command: list[str]) -> list[str]:
+    """A command that is in control groups before it has pages of its own."""
+    joins = "".join(f"echo $$ > {shlex.quote(str(door))} && " for door in doors)
+    return ["sh", "-c", f'{joins}exec "$0" "$@"', *command] if doors else command
 
 
 def _front(

@@ -18,7 +18,23 @@ from catalogue.family import (
     Setup,
     need,
 )
-from catalogue.parts import PING, burn, loops, ms, pair, per_s, plateau, remedied, server, threads, wait
+from catalogue.parts import (
+    PING,
+    burn,
+    loops,
+    many,
+    ms,
+    pair,
+    per_s,
+    plateau,
+    remedied,
+    server,
+    threads,
+    wait,
+)
+
+ROOM: Final = 32 << 20  # bytes of memory
+PAGE: Final = 4096
 
 
 def _quota(draws: Draws) -> Drawn:
@@ -38,6 +54,24 @@ def _quota(draws: Draws) -> Drawn:
         Known(tied, label, tied_numbers),
         Known(free, Label((full, need("saturation.plateau"))), plateau(1e3 / work, work, work=ms(work))),
         remedied(settings, label, most * 1e3 / work, around=twice),
+    )
+
+
+def _paging(draws: Draws) -> Drawn:
+    base, pages, times = draws.scaled(1, 3), draws.whole(64, 256), draws.graver(2, 4)
+    size = round(ROOM * times) // PAGE * PAGE
+    touch = {"do": "touch", "file": "table.data", "bytes": size, "pages": pages}
+    settings = server(draws, wait(base), touch, serve=threads(32), folder="@folder")
+    roomy = Setup((settings,), around=Around(memory_bytes=2 * size))
+    tight = replace(roomy, around=Around(memory_bytes=ROOM))
+    of_threads = frozenset({"threads.pool-limit", "outside.handler-wait", "downstream.serialised"})
+    beside = LIMITS_OF_THE_MACHINE | of_threads
+    # A page is as likely as any other, so those that have room answer their share; what the threads need of
+    # it is missing beside.
+    faults = {"faults": many(pages * (1 - ROOM / size)), "pages": many(pages)}
+    return Drawn(
+        Known(tight, Label((need("memory.pressure", tier="B"),), beside | {"disk.bound"}), faults),
+        Known(roomy, Label((), beside)),
     )
 
 
@@ -130,6 +164,13 @@ FAMILIES: Final = (
         looks_like=("pauses", "cpu-threads"),
         wants=("control groups", "two processors"),
         mend=Mend("twice the quota, on one processor", ("cgroup.throttled",), ("a share of", "twice")),
+    ),
+    Family(
+        "paging",
+        "requests read pages of a file that is larger than the memory the service may use",
+        _paging,
+        looks_like=("disk-bound", "worker-pool"),
+        wants=("memory groups",),
     ),
     Family(
         "neighbour",

@@ -11,7 +11,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -530,6 +530,28 @@ def is_throttled(drawn: Drawn) -> None:
     assert flawed.rate <= 1.25 * value(drawn.flawed, "capacity")
 
 
+def pages(drawn: Drawn) -> None:
+    """What has no room comes from storage each time; with room it is read at the start, and no more."""
+
+    def faults(known: Known | None) -> float:
+        with up(known) as service:
+            drive(service, users=4, seconds=0.4)  # the start's own pages first
+            before = major_faults(service.pids)
+            found = drive(service, users=4, seconds=0.8)
+            return (major_faults(service.pids) - before) / found.answered
+
+    flawed, twin = faults(drawn.flawed), faults(drawn.twin)
+
+    assert flawed == pytest.approx(value(drawn.flawed, "faults"), rel=0.25)
+    assert twin < 0.01
+
+
+def major_faults(pids: Sequence[int]) -> int:
+    """Pages that had to come from storage (field 12 of `man 5 proc_pid_stat`)."""
+    stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
+    return sum(int(fields[9]) for fields in stats)
+
+
 def shares_its_processor(drawn: Drawn) -> None:
     with up(drawn.flawed) as service:
         before = cpu_s(service.neighbours)
@@ -652,6 +674,7 @@ CHECKS: dict[str, Check] = {
     "disk-bound": stores,
     "varied-lock": saturates,
     "quota": is_throttled,
+    "paging": pages,
     "neighbour": shares_its_processor,
     "slow-generator": generator_starves,
     "co-located": generator_is_in_the_way,

@@ -13,6 +13,8 @@ pub const MOST_ROUTES: usize = 8;
 pub const MOST_RESOURCES: usize = 8;
 /// Most pages of 4 KiB that a request stores, and that the file has.
 pub const MOST_PAGES: usize = 16_384;
+/// Bytes of a page of memory.
+pub const PAGE: usize = 4096;
 
 /// Everything that a specimen is told.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -146,6 +148,8 @@ pub enum Op {
     Write(Write),
     /// Store pages on the device, past the cache of the system.
     Store(Store),
+    /// Read pages of a file that is mapped into memory.
+    Touch(Touch),
     /// Let the data grow.
     Grow(Grow),
     /// Keep memory for ever.
@@ -267,6 +271,19 @@ pub struct Store {
     pub file: String,
     /// How many pages of 4 KiB.
     pub pages: usize,
+}
+
+/// Read pages of a file that is mapped into memory, each as likely as any other; those that are not in memory
+/// come from storage. The file is written at the start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Touch {
+    /// Its name.
+    pub file: String,
+    /// Its size.
+    pub bytes: usize,
+    /// How many a request reads.
+    pub pages: u64,
 }
 
 /// Let the data grow.
@@ -459,11 +476,14 @@ impl Settings {
                 Op::Pass if matches!(self.serve, Serve::Threads { .. }) => {
                     note("threads have no line to pass".into());
                 }
-                Op::Write(_) | Op::Store(_) if self.folder.is_none() => {
+                Op::Write(_) | Op::Store(_) | Op::Touch(_) if self.folder.is_none() => {
                     note("there is no folder".into());
                 }
                 Op::Store(Store { pages, .. }) if !(1..=MOST_PAGES).contains(pages) => {
                     note(format!("{pages} pages: from 1 to {MOST_PAGES}"));
+                }
+                Op::Touch(touch) if touch.bytes < PAGE => {
+                    note(format!("{} bytes are less than a page", touch.bytes));
                 }
                 Op::Limit(Limit { rate, .. }) | Op::Pace(Pace { rate }) if *rate <= 0.0 => {
                     note(format!("a rate of {rate} lets nobody in"));
@@ -510,6 +530,20 @@ mod tests {
                 "routes./a: db is never given back",
             ]
         );
+    }
+
+    #[test]
+    fn pages_need_a_file_that_has_one() {
+        let text = r#"{"folder": "/tmp", "routes": {"/a": [{"do": "touch", "file": "f", "bytes": 4095, "pages": 1}]}}"#;
+
+        let without = text.replace("\"folder\": \"/tmp\",", "");
+
+        let told = |text: &str| Settings::read(text).unwrap_err();
+        assert_eq!(
+            told(text),
+            ["routes./a[0]: 4095 bytes are less than a page"]
+        );
+        assert_eq!(told(&without), ["routes./a[0]: there is no folder"]);
     }
 
     #[test]

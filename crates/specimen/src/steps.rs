@@ -11,11 +11,11 @@ use std::sync::Mutex;
 
 use crate::books::Books;
 use crate::call::Called;
-use crate::settings::{Call, Law, Only, Op, Settings, Take, Warmup, Work, MOST_PAGES};
+use crate::settings::{Call, Law, Only, Op, Settings, Take, Touch, Warmup, Work, MOST_PAGES, PAGE};
 use crate::sys;
 
 const MOST_LEAKED: u64 = 256 << 20;
-const PAGE: usize = 4096;
+const BLOCK: usize = 1 << 20;
 const SLICE_NS: u64 = 20_000;
 
 /// One request on its way.
@@ -109,6 +109,8 @@ pub enum Step {
     },
     /// Store pages.
     Store(Mutex<Stored>),
+    /// Read pages of a file.
+    Touch(Pages),
     /// More rows.
     Grow(u64),
     /// Memory kept for ever.
@@ -123,6 +125,54 @@ pub enum Step {
     Answer(usize, usize),
     /// An error for a share of the requests.
     Fail(f64, Refusal),
+}
+
+/// A file in memory, of which each request reads some pages.
+pub struct Pages {
+    mapped: &'static [u8],
+    each: u64,
+    /// Draws of two steps of one request differ.
+    salt: u64,
+}
+
+impl Pages {
+    /// Writes the file, to storage too, so that its pages can be dropped and read again.
+    fn new(touch: &Touch, salt: u64, folder: &str) -> Result<Pages, String> {
+        let path = std::path::Path::new(folder).join(&touch.file);
+        let bytes = touch.bytes / PAGE * PAGE;
+        filled(&path, bytes)
+            .and_then(|file| sys::map(&file, bytes))
+            .map(|mapped| Pages {
+                mapped,
+                each: touch.pages,
+                salt: (salt + 1) << 32,
+            })
+            .map_err(|error| format!("cannot map {}: {error}", path.display()))
+    }
+
+    fn touch(&self, visit: &Visit, world: &World<'_>) {
+        let pages = (self.mapped.len() / PAGE) as f64;
+        for at in 0..self.each {
+            let page = (uniform(world.seed, visit.number, self.salt + at) * pages) as usize;
+            std::hint::black_box(self.mapped[page * PAGE]);
+        }
+    }
+}
+
+/// A file of so many bytes that are no zeros; each block is on the disk before the next one.
+fn filled(path: &std::path::Path, bytes: usize) -> std::io::Result<File> {
+    let mut file = File::options()
+        .create(true)
+        .truncate(true)
+        .read(true)
+        .write(true)
+        .open(path)?;
+    let block = vec![b'.'; BLOCK];
+    for at in (0..bytes).step_by(BLOCK) {
+        file.write_all(&block[..BLOCK.min(bytes - at)])?;
+        file.sync_data()?;
+    }
+    Ok(file)
 }
 
 /// A time that depends on who comes when.
@@ -311,6 +361,10 @@ impl Step {
                 let file = opened(settings, &store.file, options.write(true).custom_flags(flags))?;
                 Step::Store(Mutex::new(Stored::new(file, store.pages)))
             }
+            Op::Touch(touch) => {
+                let folder = settings.folder.as_deref().unwrap_or(".");
+                Step::Touch(Pages::new(touch, salt, folder)?)
+            }
             Op::Grow(grow) => Step::Grow(grow.rows),
             Op::Leak(leak) => Step::Leak(leak.bytes),
             Op::Call(call) => Step::Call(call.clone()),
@@ -357,6 +411,10 @@ impl Step {
                 Ok(()) => Todo::Next,
                 Err(error) => refuse(visit, &refusal(500, &error.to_string())),
             },
+            Step::Touch(pages) => {
+                pages.touch(visit, world);
+                Todo::Next
+            }
             Step::Grow(rows) => {
                 world.books.rows.fetch_add(*rows, Relaxed);
                 Todo::Next
@@ -608,6 +666,23 @@ mod tests {
 
         assert!(meant(6, true));
         assert!(!meant(6, false) && !meant(7, true));
+    }
+
+    #[test]
+    fn a_file_has_whole_pages_and_all_of_them_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("pages-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let touch =
+            serde_json::from_str(r#"{"file": "f", "bytes": 1048999, "pages": 300}"#).unwrap();
+        let pages = Pages::new(&touch, 0, folder.to_str().unwrap()).unwrap();
+        let books = Books::default();
+        let path = folder.join("f");
+
+        pages.touch(&Visit::default(), &world(&books));
+
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 1_048_576); // 256 whole pages
+        assert!(pages.mapped.iter().all(|&byte| byte == b'.'));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

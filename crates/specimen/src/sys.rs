@@ -166,6 +166,21 @@ pub unsafe fn shared_zeros<T: Sync + 'static>() -> io::Result<&'static T> {
     Ok(unsafe { &*at.cast::<T>() })
 }
 
+/// A file in memory for ever, to be read only; pages come one by one, without their neighbours.
+pub fn map(file: &std::fs::File, bytes: usize) -> io::Result<&'static [u8]> {
+    let (fd, flags) = (file.as_raw_fd(), libc::MAP_SHARED);
+    // SAFETY: a new mapping of a descriptor that is open; it stays valid when that is closed.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, flags, fd, 0) };
+    if at == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping is ours, has so many bytes and is never undone; nobody changes the file.
+    unsafe {
+        check(libc::madvise(at, bytes, libc::MADV_RANDOM))?;
+        Ok(std::slice::from_raw_parts(at.cast::<u8>(), bytes))
+    }
+}
+
 /// The descriptor's number, for epoll.
 pub fn raw(fd: &OwnedFd) -> RawFd {
     fd.as_raw_fd()
