@@ -1,4 +1,4 @@
-"""Control groups as they stand, of version 1 and 2: where a process is, and what its CPU time is bound to.
+"""Control groups as they stand, of version 1 and 2: where a process is, what bounds its CPU time and memory.
 
 Reads only; `testbed.placement` makes groups.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROC = Path("/proc")
+_UNBOUND = 1 << 60  # version 1 says that there is no bound by a number of bytes that no machine has
 
 
 def around(controller: str, *, who: str = "self", proc: Path = PROC) -> Iterator[tuple[int, Path]]:
@@ -42,6 +43,29 @@ def binding(pid: int, *, proc: Path = PROC) -> Path | None:
     quotas = {folder: cpu_quota(folder) for folder in found}
     bound = {folder: quota / period for folder, (quota, period) in quotas.items() if quota}
     return min(bound, key=lambda folder: bound[folder], default=None)
+
+
+def bounds(pid: int, *, proc: Path = PROC) -> tuple[Path, ...]:
+    """The groups around a process that bound its CPU time and its memory most.
+
+    A group of version 2 tells of both: one that bounds CPU time is taken, and no second one beside it.
+    """
+    cpu = binding(pid, proc=proc)
+    try:
+        found = list(around("memory", who=str(pid), proc=proc))
+    except (OSError, ValueError):
+        found = []
+    sizes = {folder: size for _, folder in found if (size := memory_bound(folder)) is not None}
+    memory = min(sizes, key=lambda folder: sizes[folder], default=None)
+    if cpu is not None and (2, memory) in found:
+        memory = None
+    return tuple(folder for folder in (cpu, memory) if folder is not None)
+
+
+def memory_bound(folder: Path) -> int | None:
+    """Bytes that a group may have, pages of files included; none: as many as there are."""
+    said = words(folder / "memory.max") or words(folder / "memory.limit_in_bytes")
+    return int(said[0]) if said and said[0].isdecimal() and int(said[0]) < _UNBOUND else None
 
 
 def cpu_quota(folder: Path) -> tuple[int, int]:

@@ -49,3 +49,33 @@ def test_a_process_without_a_quota_or_that_is_gone_has_none(tmp_path: Path) -> N
 
     assert groups.binding(41, proc=proc) is None
     assert groups.binding(42, proc=proc) is None
+
+
+def test_of_version_1_one_group_bounds_cpu_time_and_another_one_memory(tmp_path: Path) -> None:
+    mounts = "c {root}/cpu cgroup rw,cpu 0 0\nc {root}/memory cgroup rw,memory 0 0\n"
+    proc = machine(tmp_path, own="3:memory:/web/one\n1:cpu:/web\n", mounts=mounts)
+    cpu, memory = tmp_path / "cpu/web", tmp_path / "memory/web/one"
+    for folder in (cpu, memory):
+        folder.mkdir(parents=True)
+    (cpu / "cpu.cfs_quota_us").write_text("30000")
+    (cpu / "cpu.cfs_period_us").write_text("100000")
+    (memory / "memory.limit_in_bytes").write_text(str(64 << 20))
+    (memory.parent / "memory.limit_in_bytes").write_text(str(32 << 20))  # tighter, around it
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text("9223372036854771712")  # none
+
+    assert groups.bounds(41, proc=proc) == (cpu, memory.parent)
+    assert groups.memory_bound(tmp_path / "memory") is None
+
+
+def test_of_version_2_one_group_tells_of_both(tmp_path: Path) -> None:
+    proc = machine(tmp_path, own="0::/pod/web\n", mounts="cgroup {root}/unified cgroup2 rw 0 0\n")
+    quota(tmp_path / "unified/pod", "max 100000")
+    quota(tmp_path / "unified/pod/web", "max 100000")
+    (tmp_path / "unified/pod/memory.max").write_text(str(32 << 20))
+
+    of_memory = groups.bounds(41, proc=proc)
+    quota(tmp_path / "unified/pod/web", "150000 100000")
+
+    assert of_memory == (tmp_path / "unified/pod",)
+    assert groups.bounds(41, proc=proc) == (tmp_path / "unified/pod/web",)
+    assert groups.bounds(42, proc=proc) == ()

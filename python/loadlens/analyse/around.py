@@ -1,12 +1,13 @@
-"""What lay around the services in one trial beside their CPU time: quotas, storage, the ways in."""
+"""What lay around the services in one trial beside their CPU time: quotas, storage, memory, the ways in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadlens.analyse import balanced, quotas, storage
+from loadlens.analyse import balanced, memory, quotas, storage
 from loadlens.analyse.balanced import Spread
+from loadlens.analyse.memory import Memory
 from loadlens.analyse.quotas import Quota
 from loadlens.analyse.resources import Resources
 from loadlens.analyse.source import TrialSource
@@ -23,6 +24,7 @@ class Around:
     quotas: tuple[Quota, ...] = ()
     spreads: tuple[Spread, ...] = ()  # of requests over replicas
     storage: Storage | None = None
+    memory: Memory | None = None
 
 
 def read(readings: pl.DataFrame, begin: float, end: float, watched: Resources, source: TrialSource) -> Around:
@@ -42,4 +44,5 @@ def read(readings: pl.DataFrame, begin: float, end: float, watched: Resources, s
         quotas=quotas.read(readings, begin, end, watched.services, source.placement),
         spreads=balanced.read(readings, begin, end, watched.services, entry),
         storage=storage.read(readings, begin, end, watched.services),
+        memory=memory.read(readings, begin, end, watched.services),
     )

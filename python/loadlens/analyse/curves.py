@@ -14,7 +14,7 @@ from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.failures import Failure
 from loadlens.analyse.metrics import figure_of, inside
 from loadlens.analyse.source import Json, factor_names
-from loadlens.analyse.surroundings import balances_of, quotas_of, received_of, storage_of
+from loadlens.analyse.surroundings import balances_of, memory_of, quotas_of, received_of, storage_of
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import connections_of, generator_of, host_cpu, processes_of, refusals_of
 from loadlens.analyse.work import cpu_time
@@ -232,6 +232,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         refusals=refusals_of(case),
         balances=balances_of(case),
         storage=storage_of(case),
+        memory=memory_of(case),
         received=received_of(case),
         quality=quality.of(case),
         standstills=shapes.standstills(case),

@@ -1,4 +1,4 @@
-"""What lies around a case's services, over its trials: quotas of CPU time, the ways in, storage, bytes."""
+"""What lies around a case's services, over its trials: quotas, the ways in, storage, memory, bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from loadlens.analyse.balanced import Spread
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.quotas import Quota
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.model.facts import BalanceWatch, QuotaWatch, ReceivedWatch, ReplicaWatch, StorageWatch
+from loadlens.model.facts import (
+    BalanceWatch,
+    MemoryWatch,
+    QuotaWatch,
+    ReceivedWatch,
+    ReplicaWatch,
+    StorageWatch,
+)
 from loadlens.stats.interval import Interval
 
 Z = 1.96  # of a normal, 95 %
+FEWEST_FAULTS = 20.0  # of both halves together: below, halves differ by chance
 
 
 def quotas_of(case: CaseMeasures) -> tuple[QuotaWatch, ...]:
@@ -106,6 +114,34 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
         blocked_threads=case.level_figure(
             "threads.blocked", "threads", [one.blocked_threads for one in known]
         ),
+    )
+
+
+def memory_of(case: CaseMeasures) -> MemoryWatch | None:
+    """How short of memory it was; none where no service was watched."""
+    told = [(trial.around.memory, trial.load) for trial in case.usable if trial.around.memory is not None]
+    known = [memory for memory, _ in told]
+    if not known:
+        return None
+    halves = [memory.halves for memory in known if memory.halves is not None]
+    first, second = sum(half for half, _ in halves), sum(half for _, half in halves)
+    is_enough = first + second >= FEWEST_FAULTS
+    rates = [
+        (memory.faults, float((load.ok + load.not_ok).sum()) / load.grid.seconds)
+        for memory, load in told
+        if memory.faults is not None and load is not None
+    ]
+    held = [memory.held for memory in known if memory.held is not None]
+    return MemoryWatch(
+        faults=tuple(faults / completed for faults, completed in rates if completed > 0),
+        later=second / first if is_enough and first > 0 else None,
+        again=case.level_figure("memory.refaults", "pages/s", [one.again for one in known]),
+        swapped_in=case.level_figure("memory.swapped_in", "pages/s", [one.swapped_in for one in known]),
+        waiting=case.level_figure("pressure.memory", "share", [one.waiting for one in known]),
+        own_waiting=case.level_figure("pressure.memory", "share", [one.own_waiting for one in known]),
+        at_bound=case.level_figure("memory.at_bound", "1/s", [one.at_bound for one in known]),
+        bound_bytes=min((one.bound_bytes for one in known if one.bound_bytes is not None), default=None),
+        held=max(held, default=None),
     )
 
 

@@ -386,6 +386,7 @@ def _cgroup(part: _Part, begin: float, end: float) -> Iterator[Line]:
     )
     yield from span.rate(part, "held back by its quota", "cores", part.one("cpu_throttled_s"))
     yield from span.rate(part, "waiting for a CPU (pressure)", "share", part.one("cpu_pressure_some_s"))
+    yield from span.rate(part, "waiting for memory (pressure)", "share", part.one("memory_pressure_some_s"))
     for metric, what in (("memory_at_limit", "met its bound of memory"), ("oom_kills", "killed for memory")):
         series = part.one(metric)
         if series is not None and series.values.any():

@@ -203,6 +203,21 @@ class StorageWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryWatch:
+    """Pages of memory that the services did not find, and how short of memory they and the machine were."""
+
+    faults: tuple[float, ...]  # pages that a request fetched from storage, of each trial in order
+    later: float | None  # faults in the second halves of measured parts over those in the first
+    again: Figure  # pages per second, of the machine, read again after they had been dropped
+    swapped_in: Figure  # pages per second, of the machine
+    waiting: Figure  # share of the time in which some task of the machine waited for memory
+    own_waiting: Figure  # in which some thread in a control group of the services did
+    at_bound: Figure  # how often per second such a group met its bound
+    bound_bytes: float | None  # the smallest of these bounds
+    held: float | None  # resident memory of the services over the machine's memory
+
+
+@dataclass(frozen=True, slots=True)
 class ReceivedWatch:
     """Answers of the load as they came in."""
 
@@ -267,6 +282,7 @@ class Step:
     refusals: tuple[RefusalWatch, ...] = ()  # only where at least 1 % were, for 2 s or more
     balances: tuple[BalanceWatch, ...] = ()
     storage: StorageWatch | None = None
+    memory: MemoryWatch | None = None
     received: ReceivedWatch | None = None
     places: tuple[Places, ...] = ()
     answer_bytes: float | None = None  # of an answer of the load on the wire, mean of the trial with the most

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from loadlens.groups import cpu_quota
+from loadlens.groups import cpu_quota, memory_bound
 from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
@@ -29,6 +29,13 @@ METRICS: Final = (
         "time in which at least one of its threads wanted a CPU and had none; version 2 only",
     ),
     Metric("memory_bytes", "bytes", "gauge", "memory charged to the replica"),
+    Metric("memory_limit_bytes", "bytes", "gauge", "memory that it may have, pages of files included"),
+    Metric(
+        "memory_pressure_some_s",
+        "s",
+        "counter",
+        "time in which at least one of its threads waited for memory; version 2 only",
+    ),
     Metric("memory_at_limit", "", "counter", "how often it met its bound"),
     Metric("oom_kills", "", "counter", "processes that the kernel killed for it"),
 )
@@ -108,6 +115,8 @@ def _memory(folder: Path, text: str) -> Iterator[Row]:
     kills = events.get("oom_kill", control.get("oom_kill"))
     for metric, unit, value in (
         ("memory_bytes", "bytes", used),
+        ("memory_limit_bytes", "bytes", memory_bound(folder)),
+        ("memory_pressure_some_s", "s", _some_s(folder / "memory.pressure")),
         ("memory_at_limit", "", at_limit),
         ("oom_kills", "", kills),
     ):

@@ -20,7 +20,16 @@ METRICS: Final = (
     Metric("cpu_softirq_s", "s", "counter", "soft interrupts, of the network above all, by `cpu`", "stat"),
     Metric("cpu_steal_s", "s", "counter", "what the hypervisor gave to others, by `cpu`", "stat"),
     Metric("load1", "", "gauge", "load average over a minute", "loadavg"),
+    Metric("memory_total_bytes", "bytes", "gauge", "what the kernel may give", "meminfo"),
     Metric("memory_available_bytes", "bytes", "gauge", "what can be had without swapping", "meminfo"),
+    Metric(
+        "memory_refaults",
+        "pages",
+        "counter",
+        "pages that were read again after they had been dropped for want of room",
+        "vmstat",
+    ),
+    Metric("memory_swapped_in", "pages", "counter", "pages that came back from swap", "vmstat"),
     Metric("pressure_cpu_some_s", "s", "counter", "time in which some task waited for a CPU", "pressure/cpu"),
     Metric("pressure_io_some_s", "s", "counter", "time in which some task waited for storage", "pressure/io"),
     Metric("pressure_io_full_s", "s", "counter", "time in which all of them did", "pressure/io"),
@@ -63,6 +72,7 @@ _CPU_FIELDS = {  # column of /proc/stat
     "cpu_steal_s": 8,
 }
 _NICE = 2  # counts as user time
+_REFAULTS = "workingset_refault"  # one count until 5.8, then one of files and one of the rest
 _PRESSURE = {
     "pressure_cpu_some_s": ("cpu", "some"),
     "pressure_io_some_s": ("io", "some"),
@@ -133,9 +143,13 @@ class HostMonitor:
     def _memory(self) -> Iterator[Row]:
         load = self._lines("loadavg")
         yield Row("load1", NO_LABELS, "", float(load[0].split()[0]) if load else None)
-        available = [line for line in self._lines("meminfo") if line.startswith("MemAvailable:")]
-        kib = int(available[0].split()[1]) if available else None
-        yield Row("memory_available_bytes", NO_LABELS, "bytes", None if kib is None else kib * 1024)
+        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in self._lines("meminfo")}
+        yield Row("memory_total_bytes", NO_LABELS, "bytes", sizes.get("MemTotal"))
+        yield Row("memory_available_bytes", NO_LABELS, "bytes", sizes.get("MemAvailable"))
+        pages = {name: int(count) for name, count in map(str.split, self._lines("vmstat"))}
+        again = [count for name, count in pages.items() if name.startswith(_REFAULTS)]
+        yield Row("memory_refaults", NO_LABELS, "pages", sum(again) if again else None)
+        yield Row("memory_swapped_in", NO_LABELS, "pages", pages.get("pswpin"))
 
     def _pressures(self) -> Iterator[Row]:
         totals: dict[tuple[str, str], float] = {}

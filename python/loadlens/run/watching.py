@@ -113,6 +113,5 @@ def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | N
 
 
 def _groups_around(pids: Sequence[int]) -> tuple[str, ...]:
-    """Control groups that bound the CPU time of processes which others have started."""
-    found = [groups.binding(pid) for pid in pids]
-    return tuple(str(folder) for folder in found if folder is not None)
+    """Control groups that bound CPU time and memory of processes which others have started."""
+    return tuple(str(folder) for pid in pids for folder in groups.bounds(pid))

@@ -14,6 +14,7 @@ from tests.unit.monitors.reading import read, value
 VERSION_1 = {
     "cpu.stat": "nr_periods 100\nnr_throttled 40\nthrottled_time 2500000000\n",
     "memory.usage_in_bytes": "1048576\n",
+    "memory.limit_in_bytes": "4194304\n",
     "memory.failcnt": "7\n",
     "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
 }
@@ -21,6 +22,8 @@ VERSION_2 = {
     "cpu.stat": "usage_usec 9\nsystem_usec 4\nnr_periods 100\nnr_throttled 40\nthrottled_usec 2500000\n",
     "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 total=9\n",
     "memory.current": "1048576\n",
+    "memory.max": "4194304\n",
+    "memory.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=250000\nfull avg10=0.00 total=8\n",
     "memory.events": "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\n",
 }
 
@@ -37,12 +40,14 @@ def group(folder: Path, files: dict[str, str]) -> CgroupMonitor:
 def test_both_versions_are_read_alike(tmp_path: Path, files: dict[str, str]) -> None:
     rows = read(group(tmp_path, files))
 
-    pressure = {"cpu_pressure_some_s": 1.5} if "cpu.pressure" in files else {}  # version 1 keeps none
+    is_told = "cpu.pressure" in files  # version 1 keeps none
+    pressure = {"cpu_pressure_some_s": 1.5, "memory_pressure_some_s": 0.25} if is_told else {}
     assert {row.metric: row.value for row in rows} == pressure | {
         "cpu_periods": 100,
         "cpu_throttled_periods": 40,
         "cpu_throttled_s": 2.5,
         "memory_bytes": 1 << 20,
+        "memory_limit_bytes": 1 << 22,
         "memory_at_limit": 7,
         "oom_kills": 1,
     }
@@ -77,6 +82,15 @@ def test_no_quota_is_no_figure(tmp_path: Path, files: dict[str, str]) -> None:
     rows = read(group(tmp_path, files | {"cpu.stat": VERSION_1["cpu.stat"]}))
 
     assert "cpu_quota_cores" not in {row.metric for row in rows}
+
+
+@pytest.mark.parametrize(
+    "files", [{"memory.limit_in_bytes": "9223372036854771712\n"}, {"memory.max": "max\n"}]
+)
+def test_as_much_memory_as_there_is_is_no_bound(tmp_path: Path, files: dict[str, str]) -> None:
+    rows = read(group(tmp_path, files | {"memory.current": "1048576\n"}))
+
+    assert {row.metric for row in rows} == {"memory_bytes"}
 
 
 def test_a_group_around_several_replicas_is_read_once() -> None:

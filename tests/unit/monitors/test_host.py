@@ -14,6 +14,7 @@ FILES = {
     # ticks of 10 ms: user nice system idle iowait irq softirq steal guest guest_nice
     "stat": "cpu  100 20 300 4000 50 6 70 8 0 0\ncpu0 100 20 300 4000 50 6 70 8 0 0\nintr 1 2 3\n",
     "loadavg": "1.25 0.50 0.10 2/345 6789\n",
+    "vmstat": "nr_free_pages 9\nworkingset_refault_anon 5\nworkingset_refault_file 40\npswpin 3\npswpout 8\n",
     "meminfo": "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    700 kB\n",
     "pressure/cpu": "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0 total=0\n",
     "pressure/io": "some avg10=0 avg60=0 avg300=0 total=1000\nfull avg10=0 avg60=0 avg300=0 total=500\n",
@@ -52,7 +53,10 @@ def written(tmp_path: Path) -> HostMonitor:
         ("cpu_softirq_s", {"cpu": "all"}, 0.7),
         ("cpu_steal_s", {"cpu": "all"}, 0.08),
         ("load1", {}, 1.25),
+        ("memory_total_bytes", {}, 1000 * 1024),
         ("memory_available_bytes", {}, 700 * 1024),
+        ("memory_refaults", {}, 45),
+        ("memory_swapped_in", {}, 3),
         ("pressure_cpu_some_s", {}, 2.5),
         ("pressure_io_some_s", {}, 0.001),
         ("pressure_io_full_s", {}, 0.0005),
