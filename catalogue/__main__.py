@@ -272,7 +272,9 @@ def serve(options: argparse.Namespace) -> None:
     task = _task(options)
     with running(task.known.setup, task.tier) as service:
         print(
-            f"{service.work_url}\n{service.ping_url}\n{service.metrics_url}\npids {service.pids}", flush=True
+            f"{service.work_url}\n{service.ping_url}\n{service.metrics_url}\npids {service.pids}",
+            *([f"\nin a network of its own: {' '.join(service.enter)} curl ..."] if service.enter else []),
+            flush=True,
         )
         while True:
             time.sleep(3600)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: 
         command += ["--metrics", service.metrics_url, "--requests", service.requests_metric]
     began = time.monotonic()
     try:
-        done = _run(command, around, PATIENCE * budget_s + REST_S)
+        done = _run(command, around, PATIENCE * budget_s + REST_S, service.enter)
     except subprocess.TimeoutExpired:
         return Answer({}, f"no answer within {PATIENCE * budget_s + REST_S:.0f} s", time.monotonic() - began)
     seconds = time.monotonic() - began
@@ -51,13 +51,15 @@ def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: 
     return Answer(said, failure, seconds)
 
 
-def _run(command: list[str], around: Around, limit_s: float) -> subprocess.CompletedProcess[str]:
-    place = []
+def _run(
+    command: list[str], around: Around, limit_s: float, enter: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    place: list[str] = []
     if around.generator_cpus:
         place = ["taskset", "-c", ",".join(map(str, around.generator_cpus))]
     path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
-        [*place, sys.executable, "-m", "loadlens", *command],
+        [*enter, *place, sys.executable, "-m", "loadlens", *command],
         capture_output=True,
         text=True,
         timeout=limit_s,

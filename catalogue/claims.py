@@ -29,5 +29,6 @@ CLAIMS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "quota": (("cgroup.throttled", "quota.cores"),),
     "faults": (("memory.pressure", "faults.request"),),
     "visits": (("accounting.explained", "excess.rate"), ("accounting.excess", "excess.rate")),
+    "ports": (("ports.exhausted", "ports.taken"),),
     "excess": (("retry.amplification", "excess.share"),),
 }

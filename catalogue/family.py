@@ -110,6 +110,7 @@ class Around:
     quota_cores: float | None = None  # of a control group around the servers
     quota_period_s: float = 0.1
     memory_bytes: int | None = None  # of the same group, pages of files included
+    ports: int | None = None  # local ports, in a network of their own; none: the machine's
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class Family:
     draw: Callable[[Draws], Drawn]
     kind: Literal["flaw", "healthy", "decoy", "composite"] = "flaw"
     looks_like: tuple[str, ...] = ()  # families with the same curve and another cause
-    wants: tuple[Literal["control groups", "memory groups", "two processors"], ...] = ()
+    wants: tuple[Literal["control groups", "memory groups", "networks", "two processors"], ...] = ()
     mend: Mend | None = None  # none: no service is known of which the advice was followed
 
     def drawn(self, seed: int, severity: float | None = None) -> Drawn:

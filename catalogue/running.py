@@ -27,11 +27,13 @@ ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"
 STARTS_WITHIN_S = 20.0
 ENDS_WITHIN_S = 5.0
+FIRST_PORT = 20_000  # where local ports of a network of its own begin: below those that servers got
 
 
-_GROUPS = {  # what is tried, by what is wanted
+_TRIED = {  # by what is wanted
     "control groups": Around(quota_cores=0.5),
     "memory groups": Around(memory_bytes=32 << 20),
+    "networks": Around(ports=1),
 }
 REQUESTS_METRIC = {
     "plain": "http_request_duration_seconds_count",
@@ -55,6 +57,12 @@ class Service:
     hellos: tuple[Mapping[str, Any], ...]  # what each server said of itself
     neighbours: tuple[int, ...]  # processes that compute beside it
     folder: Path  # where servers write their files
+    network: int | None = None  # a process in the network where it is; none: the machine's
+
+    @property
+    def enter(self) -> tuple[str, ...]:
+        """What goes before a command that asks it."""
+        return _enter(self.network)
 
 
 def program() -> Path:
@@ -82,16 +90,21 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
         folder = Path(tempfile.mkdtemp(prefix="loadlens-specimen-", dir="/var/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         doors = _control_group(setup.around, stack)
+        network = _network(setup.around, stack)
+        enter = _enter(network)
         hellos: list[dict[str, Any]] = []
         for settings in setup.servers:
             whole = _filled(settings, [hello["port"] for hello in hellos], folder)
             if tier == "C":
                 whole["metrics"] = _dialect(settings)
-            hellos.append(_started(_within(doors, [str(program()), json.dumps(whole)]), stack, json.loads))
+            command = [*enter, str(program()), json.dumps(whole)]
+            hellos.append(_started(_within(doors, command), stack, json.loads))
         entry = hellos[-1]["port"]
         if setup.front is not None:
-            entry = _front(setup.front, hellos, folder, stack)
+            entry = _front(setup.front, hellos, folder, enter, stack)
         neighbours = (_neighbour(setup.around, stack),) if setup.around.neighbour_cores else ()
+        if network is not None and setup.around.ports is not None:  # now that servers have theirs
+            _leave_ports(network, setup.around.ports)
         told = None if setup.told_by is None else hellos[setup.told_by].get("metrics_port")
         dialect = _dialect(setup.servers[setup.told_by or 0])
         yield Service(
@@ -103,6 +116,7 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
             hellos=tuple(hellos),
             neighbours=neighbours,
             folder=folder,
+            network=network,
         )
 
 
@@ -124,11 +138,12 @@ def lacks(wants: Sequence[str]) -> str | None:
     """What of the wanted this machine has not; none: nothing."""
     if "two processors" in wants and not {0, 1} <= os.sched_getaffinity(0):
         return "the processors 0 and 1"
-    for want, around in _GROUPS.items():
+    for want, around in _TRIED.items():
         if want in wants:
             with contextlib.ExitStack() as stack:
                 try:
                     _control_group(around, stack)
+                    _network(around, stack)
                 except CannotRun as fault:
                     return str(fault)
     return None
@@ -169,8 +184,38 @@ def _within(doors: Sequence[Path], command: list[str]) -> list[str]:
     return ["sh", "-c", f'{joins}exec "$0" "$@"', *command] if doors else command
 
 
+def _network(around: Around, stack: contextlib.ExitStack) -> int | None:
+    """A network in which there is loopback alone: a process that holds it until the block ends."""
+    if around.ports is None:
+        return None
+    missing = [name for name in ("unshare", "nsenter", "ip") if shutil.which(name) is None]
+    if missing:
+        raise CannotRun(f"no network of its own: there is no {' and no '.join(missing)}")
+    hold = "ip link set lo up && echo $$ && exec cat"
+    try:
+        pid: int = _started(["unshare", "--net", "sh", "-c", hold], stack, int)
+    except CannotRun as fault:
+        raise CannotRun(f"no network of its own: {fault} (it needs root)") from fault
+    return pid
+
+
+def _enter(network: int | None) -> tuple[str, ...]:
+    return () if network is None else ("nsenter", "--target", str(network), "--net", "--")
+
+
+def _leave_ports(network: int, ports: int) -> None:
+    """Narrow the range of a network's local ports."""
+    span = f"{FIRST_PORT} {FIRST_PORT + ports - 1}"
+    write = f"echo {span} > /proc/sys/net/ipv4/ip_local_port_range"
+    subprocess.run([*_enter(network), "sh", "-c", write], check=True)
+
+
 def _front(
-    front: Front, hellos: Sequence[Mapping[str, Any]], folder: Path, stack: contextlib.ExitStack
+    front: Front,
+    hellos: Sequence[Mapping[str, Any]],
+    folder: Path,
+    enter: Sequence[str],
+    stack: contextlib.ExitStack,
 ) -> int:
     settings = {
         "listen": f"{HOST}:0",
@@ -180,7 +225,7 @@ def _front(
     }
     file = folder / "front.json"
     file.write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
+    command = [*enter, sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
     port: int = _started(command, stack, _first_number)  # "passes on from port 4711, books on port 4712"
     return port
 

@@ -8,6 +8,7 @@ from catalogue.drawing import Draws
 from catalogue.families.loops import BESIDE_A_LOOP, BLOCKED
 from catalogue.family import (
     LIMITS_OF_THE_MACHINE,
+    Around,
     Drawn,
     Family,
     Front,
@@ -107,6 +108,33 @@ def _retries(draws: Draws) -> Drawn:
     )
 
 
+def _unpooled(draws: Draws) -> Drawn:
+    """On loopback Linux uses a port again after it has rested 1 s: so many ports, so many calls a second."""
+    base, ports = draws.scaled(2, 6), round(draws.graver(1_200, 400))
+    behind = server(draws, wait(base))
+
+    def front(*, keep: bool) -> dict[str, Any]:
+        def call(path: str) -> dict[str, Any]:
+            return {"do": "call", "port": "@0", "path": path, "tries": 1, "keep": keep or path == PING}
+
+        return server(draws, routes={WORK: [call(WORK)], PING: [call(PING)]})
+
+    around = Around(ports=ports)
+    beside = frozenset({"saturation.plateau", "retrograde.throughput"})  # what fails is cheap and asks again
+    return Drawn(
+        Known(
+            Setup((behind, front(keep=False)), around=around),
+            Label((need("ports.exhausted", tier="B"),), LIMITS_OF_THE_MACHINE | beside),
+            {"ports": Number(ports, "ports"), "alone": ms(base)},
+        ),
+        Known(
+            Setup((behind, front(keep=True)), around=around),
+            Label((), LIMITS_OF_THE_MACHINE),
+            {"alone": ms(base)},
+        ),
+    )
+
+
 def _thin_pipe(draws: Draws) -> Drawn:
     base, size = draws.scaled(2, 8), draws.whole(50_000, 300_000)
     # The pipe serves in turns of 5 ms: shorter answers would go one after the other, as through a lock, where
@@ -142,5 +170,12 @@ FAMILIES: Final = (
     ),
     Family("hashed-connections", "few connections are hashed over computing event loops", _hashed, "decoy"),
     Family("retries", "a gateway asks again when the service behind it fails", _retries),
+    Family(
+        "unpooled-calls",
+        "a gateway opens a connection for each call, and its local ports run out",
+        _unpooled,
+        looks_like=("retries", "shedding"),
+        wants=("networks",),
+    ),
     Family("thin-pipe", "large answers through a narrow pipe", _thin_pipe, looks_like=("delay-limiter",)),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import re
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from loadlens import engine
 from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
 
 PROBES_PER_S = 60.0
+CLONE_NEWNET = 0x4000_0000  # of linux/sched.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,23 @@ def drive(
     run.start()
     assert run.wait(30.0)
     return Seen(run.result(), cpu_s(service.pids) - before)
+
+
+def _enter(network: int) -> None:
+    """Of the thread that calls alone (setns(2))."""
+    if ctypes.CDLL(None, use_errno=True).setns(network, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextlib.contextmanager
+def inside(service: Service) -> Iterator[None]:
+    """This thread, and those that it starts, in the network of a service."""
+    with open("/proc/self/ns/net") as own, open(f"/proc/{service.network or 'self'}/ns/net") as its:
+        _enter(its.fileno())
+        try:
+            yield
+        finally:
+            _enter(own.fileno())
 
 
 def _stream(name: str, role: Any, service: Service, path: str, workload: Closed | Open) -> Stream:

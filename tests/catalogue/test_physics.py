@@ -27,6 +27,7 @@ from tests.catalogue.driving import (
     cpu_s,
     drive,
     handled_s,
+    inside,
     resident_bytes,
     stored_bytes,
     told,
@@ -628,6 +629,20 @@ def is_visited(drawn: Drawn) -> None:
     assert unasked == 0
 
 
+def ports_run_out(drawn: Drawn) -> None:
+    """As many calls as there are ports succeed at once, then as many each second; the twin needs few."""
+    ports, users = round(value(drawn.flawed, "ports")), 16
+
+    with up(drawn.flawed) as service, inside(service):
+        found = drive(service, users=users)
+    with up(drawn.twin) as service, inside(service):
+        kept = drive(service, users=users)
+
+    assert 0.9 * ports <= found.ok <= ports * (1 + found.elapsed_s) + users
+    assert found.status(502) == found.answered - found.ok > 0
+    assert kept.ok == kept.answered > ports
+
+
 CHECKS: dict[str, Check] = {
     "healthy-threads": does_not_queue,
     "healthy-loop": does_not_queue,
@@ -662,6 +677,7 @@ CHECKS: dict[str, Check] = {
     "slow-replica": one_is_slow,
     "hashed-connections": loops_have_listeners_of_their_own,
     "retries": asks_again,
+    "unpooled-calls": ports_run_out,
     "thin-pipe": pipe_is_narrow,
     "slow-path": share_of_slow,
     "pauses": pauses,

@@ -1,4 +1,4 @@
-//! Asking another service of this machine, on a connection that each thread keeps.
+//! Asking another service of this machine, on a connection that each thread keeps, or on a new one each time.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ thread_local! {
 pub fn call(call: &Call) -> Called {
     let mut last = 502;
     for _ in 0..call.tries.max(1) {
-        last = KEPT.with_borrow_mut(|kept| ask(kept, call.port, &call.path).unwrap_or(502));
+        last = KEPT.with_borrow_mut(|kept| ask(kept, call).unwrap_or(502));
         if last < 400 {
             return Called::Well;
         }
@@ -40,14 +40,15 @@ pub fn visit(port: u16, path: &str) -> io::Result<u16> {
     exchange(&mut connect(port)?, path, "close").map(|(status, _)| status)
 }
 
-fn ask(kept: &mut HashMap<u16, TcpStream>, port: u16, path: &str) -> io::Result<u16> {
-    let mut stream = match kept.remove(&port) {
+fn ask(kept: &mut HashMap<u16, TcpStream>, call: &Call) -> io::Result<u16> {
+    let old = call.keep.then(|| kept.remove(&call.port)).flatten();
+    let mut stream = match old {
         Some(stream) => stream,
-        None => connect(port)?,
+        None => connect(call.port)?,
     };
-    let (status, goes_on) = exchange(&mut stream, path, "keep-alive")?;
-    if goes_on {
-        kept.insert(port, stream);
+    let (status, goes_on) = exchange(&mut stream, &call.path, "keep-alive")?;
+    if goes_on && call.keep {
+        kept.insert(call.port, stream); // else it is closed here, first: our side keeps the port in TIME_WAIT
     }
     Ok(status)
 }

@@ -312,6 +312,13 @@ pub struct Call {
     pub path: String,
     /// How often at most, when it answers an error.
     pub tries: u32,
+    /// Whether the thread keeps the connection for its next call; else it ends it after each answer.
+    #[serde(default = "default_keep")]
+    pub keep: bool,
+}
+
+fn default_keep() -> bool {
+    true
 }
 
 /// Refuse what exceeds a rate.
