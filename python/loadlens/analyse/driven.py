@@ -72,7 +72,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         steady=steadiness_of(load, grid, paused) if teller.tells_requests else unknown,
         pauses=paused,
         told=told.read(readings, 0.0, teller.seconds),
-        kernel=sockets.read(readings),
+        kernel=sockets.read(readings, source.plan),
         around=around.read(readings, 0.0, teller.seconds, watched, source),
         teller=teller,
     )

@@ -17,7 +17,13 @@ LOCK = re.compile(
     r"|ORA-00054|ORA-30006|Timeout trying to lock table",
     re.IGNORECASE,
 )
-KINDS = {"lock": LOCK}
+# EADDRNOTAVAIL of a connection; who cannot listen at an address is told the same, and says so.
+PORTS = re.compile(
+    r"^(?!.*\b(?:bind|listen)).*?(?:cannot assign requested address|EADDRNOTAVAIL).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+DESCRIPTORS = re.compile(r"too many open files|\bEMFILE\b|\bENFILE\b", re.IGNORECASE)
+KINDS = {"lock": LOCK, "ports": PORTS, "descriptors": DESCRIPTORS}
 
 
 def signs(logs: Iterable[str]) -> tuple[LogSign, ...]:

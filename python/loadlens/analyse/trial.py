@@ -306,7 +306,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         told=told.read(readings, begin, end),
-        kernel=sockets.read(readings),
+        kernel=sockets.read(readings, source.plan),
         connected=None
         if load is None
         else connected.read(source, load.plan.index, load.engine, grid.edges_s),

@@ -142,6 +142,22 @@ class RefusalWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class PortsWatch:
+    """Local ports of the machine towards the one address where they are scarcest."""
+
+    to: str  # a label: address and port
+    is_load: bool  # whether the load goes there: then they are the generator's
+    taken: float  # the most at a look; what has rested long enough to be used again left out
+    there: float
+    rests_s: float  # a port whose connection was ended from here, before the next one may have it
+
+    @property
+    def share(self) -> float:
+        """Of those that there are."""
+        return self.taken / self.there if self.there else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class KernelWatch:
     """What the kernel saw at the service's ports, and of TCP on the whole machine, over whole trials."""
 
@@ -150,6 +166,9 @@ class KernelWatch:
     listen_drops: float | None
     retransmitted: float | None  # segments, those that ask for a connection included
     retransmitted_syn: float | None  # those alone
+    begun: float | None = None  # connections that anybody on the machine asked for
+    begun_s: float = 0.0  # for so long they were counted
+    ports: PortsWatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +336,7 @@ def _mean_response(request_class: RequestClass) -> float:
 class LogSign:
     """Lines of a server's log that say the same kind of thing."""
 
-    kind: str  # "lock": a lock was waited for in vain
+    kind: str  # "lock": a lock was waited for in vain; "ports", "descriptors": there was none left
     count: int
     sample: str
 

@@ -1,11 +1,14 @@
-"""TCP at the services' ports: full accept queues, connections by state and what is said on them; resets.
+"""TCP at the services' ports: full accept queues, connections by state and what is said on them; resets; and
+how many local ports connections to others have taken.
 
 Sockets are asked for by netlink (sock_diag(7)): listeners at each tick, which is cheap, and connections as
-often as a count may cost a fiftieth of a core: the kernel walks all connections of the machine for it.
+often as a count may cost a fiftieth of a core: the kernel walks all connections of the machine for it. So it
+does for ports, which are counted as often as that costs as much again.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 import struct
@@ -13,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -44,6 +48,17 @@ METRICS: Final = (
         "counter",
         "their time, from the last data in to the last data out, in steps of the kernel's timer",
     ),
+    Metric(
+        "ports_taken",
+        "",
+        "gauge",
+        "local ports from which no further connection to the address `to` may be opened yet; of the three "
+        "addresses with the most",
+    ),
+    Metric(
+        "port_rests_s", "s", "gauge", "how long such a port stays taken after our side ended the connection"
+    ),
+    Metric("ports_there", "", "gauge", "local ports that there are: net.ipv4.ip_local_port_range"),
     Metric("count_s", "s", "gauge", "how long the count of connections took"),
     Metric("segments_sent", "", "counter", "of the machine"),
     Metric("segments_retransmitted", "", "counter", "of the machine"),
@@ -51,6 +66,7 @@ METRICS: Final = (
     Metric("retransmit_timeouts", "", "counter", "times that an acknowledgement did not come in time"),
     Metric("resets_sent", "", "counter", "connections refused or cut with RST by this machine"),
     Metric("resets_received", "", "counter", "connections that stood and were reset, by either side"),
+    Metric("connects_begun", "", "counter", "connections that this machine asked for and had a port for"),
     Metric("connects_failed", "", "counter", "connections that were never made"),
     Metric(
         "syn_cookies_sent", "", "counter", "answers without a place in the queue of half-open connections"
@@ -64,6 +80,7 @@ _MACHINE: Final = {  # metric -> file, group and name
     "retransmit_timeouts": ("netstat", "TcpExt", "TCPTimeouts"),
     "resets_sent": ("snmp", "Tcp", "OutRsts"),
     "resets_received": ("snmp", "Tcp", "EstabResets"),
+    "connects_begun": ("snmp", "Tcp", "ActiveOpens"),
     "connects_failed": ("snmp", "Tcp", "AttemptFails"),
     "syn_cookies_sent": ("netstat", "TcpExt", "SyncookiesSent"),
     "queue_full_drops": ("netstat", "TcpExt", "TCPReqQFullDrop"),
@@ -81,8 +98,12 @@ _STATES: Final = {
     11: "closing",
     12: "syn_received",
 }
+_EVERY: Final = sum(1 << state for state in _STATES)
 _LISTEN: Final = 10
 _SHARE: Final = 0.02  # of a core, for counting connections
+_FULLEST: Final = 3  # addresses whose ports are told
+_TIME_WAIT_S: Final = 60.0  # TCP_TIMEWAIT_LEN of linux/tcp.h
+_REUSE_AFTER_MS: Final = 1_000  # before Linux 6.14, which has a setting for it
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
 _SOCK_DIAG: Final = 4
@@ -93,13 +114,17 @@ _BYTECODE: Final = 1
 _MEMORY: Final = 7  # attribute with the socket's memory figures
 _DROPS: Final = 8  # place among them
 _INFO: Final = 2  # attribute with tcp_info
-_JUMP, _PORT_IS = 1, 11
+_JUMP, _PORT_FROM, _PORT_TO, _PORT_IS = 1, 2, 3, 11
 _HEADER: Final = struct.Struct("=IHHII")
 _QUERY: Final = struct.Struct("=BBBBI48s")
 _QUEUES: Final = struct.Struct("=II")
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _OPERATION: Final = struct.Struct("=BBH")
+_TIME_WAIT: Final = 6
+_ENDS: Final = struct.Struct("!2xH16s16s")  # the other's port, our address and theirs
 _PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
+_EXPIRES_AT: Final = 52
+_MAPPED: Final = bytes(10) + b"\xff\xff"  # before an address of IPv4 that a socket of IPv6 speaks to
 _MS: Final = struct.Struct("=I")
 _SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156  # in tcp_info of linux/tcp.h
 
@@ -190,8 +215,9 @@ class TcpMonitor:
 
     def __init__(self, proc: str = "/proc") -> None:
         self._net = Path(proc, "net")
+        self._settings = Path(proc, "sys/net/ipv4")
         self._labels: dict[int, Mapping[str, str | int]] = {}
-        self._next_count_ns = 0
+        self._next_count_ns = self._next_ports_ns = 0
         self._said: dict[int, _Said] = {}
         self._why: str | None = None
 
@@ -209,6 +235,8 @@ class TcpMonitor:
             yield from self._listeners()
             if last or now_ns >= self._next_count_ns:
                 yield from self._connections(now_ns)
+            if last or now_ns >= self._next_ports_ns:
+                yield from self._taken(now_ns)
         except OSError as error:
             self._why = f"the kernel does not tell about sockets (sock_diag): {error.strerror}"
             yield Row("missed", labels(why=self._why), "", None)
@@ -223,7 +251,8 @@ class TcpMonitor:
 
     def _listeners(self) -> Iterator[Row]:
         by_port: dict[int, list[_Listener]] = {}
-        for message in _dump(tuple(self._labels), states=1 << _LISTEN, attributes=1 << (_MEMORY - 1)):
+        wanted = _bytecode(tuple(self._labels))
+        for message in _dump(wanted, states=1 << _LISTEN, attributes=1 << (_MEMORY - 1)):
             listener = _listener(message)
             by_port.setdefault(listener.port, []).append(listener)
         for port, own in by_port.items():  # several where processes share a port, each with its own queue
@@ -235,9 +264,8 @@ class TcpMonitor:
     def _connections(self, now_ns: int) -> Iterator[Row]:
         began = time.monotonic()
         counts: Counter[tuple[int, str]] = Counter()
-        every = sum(1 << state for state in _STATES)
         talks: dict[int, list[_Talk]] = {port: [] for port in self._labels}
-        for message in _dump(tuple(self._labels), states=every, attributes=1 << (_INFO - 1)):
+        for message in _dump(_bytecode(tuple(self._labels)), states=_EVERY, attributes=1 << (_INFO - 1)):
             state = _STATES.get(message[1])
             if state is not None:
                 counts[_port(message), state] += 1
@@ -262,14 +290,47 @@ class TcpMonitor:
         yield Row("answers_seen", text, "", said.answers)
         yield Row("answer_s", text, "s", round(said.answer_s, 6))
 
+    def _taken(self, now_ns: int) -> Iterator[Row]:
+        """Who opens a connection gets a port that is not taken towards the same address and port."""
+        began = time.monotonic()
+        span = _numbers(self._settings / "ip_local_port_range")
+        if len(span) != 2:
+            return
+        low, high = span
+        near, far = self._rests_s(is_near=True), self._rests_s(is_near=False)
+        counts: Counter[_Way] = Counter()
+        for message in _dump(_bytecode_of_range(low, high), states=_EVERY):
+            way = _way(message)
+            if not _is_free_again(message, near if way.is_near else far):
+                counts[way] += 1
+        most: dict[str, tuple[int, float]] = {}
+        for way, count in counts.most_common():  # of several addresses of ours the fullest counts
+            if len(most) < _FULLEST:
+                most.setdefault(way.to, (count, near if way.is_near else far))
+        self._next_ports_ns = now_ns + int((time.monotonic() - began) / _SHARE * 1e9)
+        yield Row("ports_there", NO_LABELS, "", high - low + 1)
+        for to, (count, rests_s) in most.items():
+            yield Row("ports_taken", labels(to=to), "", count)
+            yield Row("port_rests_s", labels(to=to), "s", rests_s)
+        if not most:
+            yield Row("ports_taken", NO_LABELS, "", 0)
+            yield Row("port_rests_s", NO_LABELS, "s", far)
 
-def _dump(ports: Sequence[int], *, states: int, attributes: int = 0) -> Iterator[bytes]:
-    """The sockets with one of these local ports, each as the kernel describes it.
+    def _rests_s(self, *, is_near: bool) -> float:
+        """How long TIME_WAIT keeps a port from its next connection (tcp_twsk_unique of the kernel)."""
+        reuse = next(iter(_numbers(self._settings / "tcp_tw_reuse")), 0)
+        stamps = next(iter(_numbers(self._settings / "tcp_timestamps")), 1)
+        if not stamps or not (reuse == 1 or (reuse == 2 and is_near)):
+            return _TIME_WAIT_S
+        return next(iter(_numbers(self._settings / "tcp_tw_reuse_delay")), _REUSE_AFTER_MS) / 1e3
+
+
+def _dump(code: bytes, *, states: int, attributes: int = 0) -> Iterator[bytes]:
+    """The sockets that a program takes, each as the kernel describes it.
 
     Raises:
         OSError: The kernel does not answer such questions, or not us.
     """
-    code = _bytecode(ports)
     attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _BYTECODE) + code
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as link:
         link.settimeout(2.0)
@@ -311,6 +372,54 @@ def _bytecode(ports: Sequence[int]) -> bytes:
     return code
 
 
+def _bytecode_of_range(low: int, high: int) -> bytes:
+    """A program for the kernel that takes sockets whose local port is one of a range."""
+    head, bound = _OPERATION.size, 2 * _OPERATION.size
+    from_low = _OPERATION.pack(_PORT_FROM, bound, 2 * bound + head) + _OPERATION.pack(0, 0, low)
+    return from_low + _OPERATION.pack(_PORT_TO, bound, bound + head) + _OPERATION.pack(0, 0, high)
+
+
+class _Way(NamedTuple):
+    """From an address of ours to a port elsewhere: each local port serves one connection on it."""
+
+    own: bytes
+    other: bytes
+    port: int
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it stays on this machine's loopback."""
+        return _address(self.own).is_loopback or _address(self.other).is_loopback
+
+    @property
+    def to(self) -> str:
+        """`127.0.0.1:8080`, `[::1]:8080`."""
+        address = _address(self.other)
+        return f"{address}:{self.port}" if address.version == 4 else f"[{address}]:{self.port}"
+
+
+def _way(message: bytes) -> _Way:
+    port, own, other = _ENDS.unpack_from(message, _PORT_AT)
+    if message[0] == socket.AF_INET:
+        return _Way(own[:4], other[:4], port)
+    if own.startswith(_MAPPED) and other.startswith(_MAPPED):
+        return _Way(own[12:], other[12:], port)
+    return _Way(own, other, port)
+
+
+@lru_cache(4096)
+def _address(packed: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(packed)
+
+
+def _is_free_again(message: bytes, rests_s: float) -> bool:
+    """Whether it is in TIME_WAIT for so long that the kernel gives its port to the next connection."""
+    if message[1] != _TIME_WAIT:
+        return False
+    left_s: float = _MS.unpack_from(message, _EXPIRES_AT)[0] / 1e3
+    return _TIME_WAIT_S - left_s > rests_s
+
+
 def _port(message: bytes) -> int:
     return int.from_bytes(message[_PORT_AT : _PORT_AT + 2], "big")
 
@@ -345,6 +454,14 @@ def _attribute(message: bytes, wanted: int) -> bytes:
             return message[at + _ATTRIBUTE.size : at + length]
         at += max(4, (length + 3) & ~3)
     return b""
+
+
+def _numbers(path: Path) -> list[int]:
+    """A setting of the kernel; empty where it has none of this name."""
+    try:
+        return [int(word) for word in path.read_text().split()]
+    except OSError:
+        return []
 
 
 def _paired(path: Path) -> dict[tuple[str, str], int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -117,7 +119,9 @@ def test_a_port_is_found_among_many_as_ss_finds_it(opened: ExitStack) -> None:
 def test_the_machines_counters_are_read_from_their_columns(tmp_path: Path) -> None:
     net = tmp_path / "net"
     net.mkdir()
-    (net / "snmp").write_text("Tcp: OutSegs RetransSegs OutRsts EstabResets AttemptFails\nTcp: 1 2 3 4 5\n")
+    (net / "snmp").write_text(
+        "Tcp: OutSegs RetransSegs OutRsts EstabResets AttemptFails ActiveOpens\nTcp: 1 2 3 4 5 9\n"
+    )
     (net / "netstat").write_text("TcpExt: TCPSynRetrans TCPTimeouts SyncookiesSent\nTcpExt: 6 7 8\n")
     monitor = TcpMonitor(str(tmp_path))
 
@@ -125,9 +129,9 @@ def test_the_machines_counters_are_read_from_their_columns(tmp_path: Path) -> No
 
     expected = (
         *("segments_sent", "segments_retransmitted", "resets_sent", "resets_received", "connects_failed"),
-        *("syn_retransmitted", "retransmit_timeouts", "syn_cookies_sent"),
+        *("syn_retransmitted", "retransmit_timeouts", "syn_cookies_sent", "connects_begun"),
     )
-    assert [value(rows, metric) for metric in expected] == list(range(1, 9))
+    assert [value(rows, metric) for metric in expected] == list(range(1, 10))
     assert values(rows, "queue_full_drops") == [None]  # this kernel does not have it
 
 
@@ -173,6 +177,120 @@ def test_every_row_is_one_of_the_metrics_with_its_unit(opened: ExitStack) -> Non
     rows = read(monitor_of(listening(opened, 1)))
 
     assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
+
+
+def settings(tmp_path: Path, **kernel: str) -> TcpMonitor:
+    """A monitor that reads settings of the kernel from files, and sockets from the kernel."""
+    folder = tmp_path / "sys/net/ipv4"
+    folder.mkdir(parents=True)
+    own = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    for name, text in {"ip_local_port_range": own, "tcp_timestamps": "1", **kernel}.items():
+        (folder / name).write_text(text)
+    monitor = TcpMonitor(str(tmp_path))
+    monitor.open({"ports": [{"service": "s", "replica": 1, "name": "http", "port": 1}]})
+    return monitor
+
+
+def taken(monitor: TcpMonitor, listener: socket.socket) -> int:
+    to = f"127.0.0.1:{listener.getsockname()[1]}"
+    found = values(read(monitor, last=True), "ports_taken", to=to)
+    return int(found[0] or 0) if found else 0
+
+
+def test_a_port_is_taken_by_who_ended_first_until_it_has_rested(
+    opened: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "_FULLEST", 1_000)  # whatever else goes on here
+    listener = listening(opened, 50)
+    delays = {"soon": "1\n", "late": "59000\n"}  # after the end of a connection, in ms
+    soon, late = (
+        settings(tmp_path / name, tcp_tw_reuse="2\n", tcp_tw_reuse_delay=delay)
+        for name, delay in delays.items()
+    )
+    never = settings(tmp_path / "never", tcp_tw_reuse="0\n")
+    opened.enter_context(socket.create_connection(listener.getsockname()))
+    opened.enter_context(listener.accept()[0])
+    for our_end_first in (True,) * 7 + (False,) * 4:
+        client = socket.create_connection(listener.getsockname())
+        served, _ = listener.accept()
+        for end in (client, served) if our_end_first else (served, client):
+            end.close()
+            time.sleep(0.02)
+
+    # One stands; of the four that the listener's side ended first, that side keeps its port and not ours.
+    assert [taken(monitor, listener) for monitor in (soon, late, never)] == [1, 1 + 7, 1 + 7]
+
+
+def test_connections_fail_when_as_many_ports_are_taken_as_there_are(
+    opened: ExitStack, tmp_path: Path
+) -> None:
+    """The kernel is asked: a socket with a range of its own (IP_LOCAL_PORT_RANGE) gets none beyond."""
+    listener = listening(opened, 50)
+    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]) + 4_000
+    high = low + 19
+    monitor = settings(tmp_path, ip_local_port_range=f"{low} {high}", tcp_tw_reuse="2")
+
+    failed = None
+    for _ in range(40):
+        client = opened.enter_context(socket.socket())
+        try:
+            client.setsockopt(socket.IPPROTO_IP, 51, struct.pack("=I", low | high << 16))
+        except OSError:
+            pytest.skip("Linux before 6.3")
+        failed = client.connect_ex(listener.getsockname())
+        if failed:
+            break
+        opened.enter_context(listener.accept()[0])
+
+    assert failed == errno.EADDRNOTAVAIL
+    # Who listens at one of them, or has bound it, keeps it from everybody.
+    assert 18 <= taken(monitor, listener) <= value(read(monitor, last=True), "ports_there") == 20
+
+
+@pytest.mark.parametrize(
+    ("reuse", "stamps", "near_s", "far_s"),
+    [("0", "1", 60.0, 60.0), ("1", "1", 1.0, 1.0), ("2", "1", 1.0, 60.0), ("1", "0", 60.0, 60.0)],
+)
+def test_how_long_a_port_rests(tmp_path: Path, reuse: str, stamps: str, near_s: float, far_s: float) -> None:
+    """As tcp_twsk_unique of the kernel decides; without timestamps nothing is used again."""
+    monitor = settings(tmp_path, tcp_tw_reuse=reuse, tcp_timestamps=stamps)
+
+    assert (monitor._rests_s(is_near=True), monitor._rests_s(is_near=False)) == (near_s, far_s)
+
+
+def test_only_ports_of_the_range_count(opened: ExitStack, tmp_path: Path) -> None:
+    listener = listening(opened, 10)
+    with socket.create_connection(listener.getsockname()) as client:
+        port = client.getsockname()[1]
+        around = [(port, port), (port - 1, port), (port + 1, port + 9), (1, port - 1)]
+        monitors = [
+            settings(tmp_path / str(n), ip_local_port_range=f"{low}\t{high}\n", tcp_tw_reuse="2")
+            for n, (low, high) in enumerate(around)
+        ]
+        found = [taken(monitor, listener) for monitor in monitors]
+        there = [value(read(monitor, last=True), "ports_there") for monitor in monitors]
+
+    assert found == [1, 1, 0, 0]
+    assert there == [1, 2, 9, port - 1]
+
+
+@pytest.mark.parametrize(
+    ("family", "own", "other", "to", "is_near"),
+    [
+        (socket.AF_INET, "10.0.0.1", "10.0.0.2", "10.0.0.2:5432", False),
+        (socket.AF_INET, "127.0.0.1", "127.0.0.2", "127.0.0.2:5432", True),
+        (socket.AF_INET6, "::ffff:10.0.0.1", "::ffff:10.0.0.2", "10.0.0.2:5432", False),
+        (socket.AF_INET6, "::1", "::1", "[::1]:5432", True),
+    ],
+)
+def test_a_way_is_named_as_people_write_it(
+    family: socket.AddressFamily, own: str, other: str, to: str, is_near: bool
+) -> None:
+    ends = b"".join(socket.inet_pton(family, address).ljust(16, b"\0") for address in (own, other))
+
+    way = tcp._way(bytes([family, 6, 3, 0]) + struct.pack("!HH", 40_000, 5_432) + ends)
+
+    assert (way.to, way.is_near) == (to, is_near)
 
 
 def answered(client: socket.socket, served: socket.socket, seconds: float) -> None:
