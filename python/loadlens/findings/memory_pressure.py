@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import writing
+from loadlens.findings.common.curves import completed
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, MemoryWatch, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
@@ -68,8 +69,8 @@ class _Look:
     @property
     def faults(self) -> Figure:
         """Pages from storage for a request."""
-        rate, completed = self.storage.major_faults, writing.completed(self.step)
-        return _times(rate, 1 / completed, "pages") if isinstance(rate, Estimate) and completed > 0 else rate
+        rate, ended = self.storage.major_faults, completed(self.step)
+        return _times(rate, 1 / ended, "pages") if isinstance(rate, Estimate) and ended > 0 else rate
 
     @property
     def asleep(self) -> Estimate | None:
