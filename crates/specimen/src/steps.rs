@@ -610,7 +610,7 @@ mod tests {
             .collect();
         std::fs::remove_dir_all(&folder).unwrap();
 
-        assert_eq!(stored.begin + stored.kept.as_ptr() as usize & (PAGE - 1), 0);
+        assert_eq!((stored.begin + stored.kept.as_ptr() as usize) % PAGE, 0);
         assert_eq!(sizes, [24_576_000, 49_152_000, 49_152_000, 49_152_000]);
     }
 
