@@ -358,7 +358,11 @@ impl Step {
             Op::Store(store) => {
                 let flags = libc::O_DIRECT | libc::O_DSYNC;
                 let mut options = File::options();
-                let file = opened(settings, &store.file, options.write(true).custom_flags(flags))?;
+                let file = opened(
+                    settings,
+                    &store.file,
+                    options.write(true).custom_flags(flags),
+                )?;
                 Step::Store(Mutex::new(Stored::new(file, store.pages)))
             }
             Op::Touch(touch) => {
