@@ -8,10 +8,12 @@ service compared there differ by the load, not by what they can do.
 lies less than 1.8 times beyond the knee N* = X (R1 + Z).
 
 **Ruled out by.** A generator that was the limit itself; throughput that fell; users with another pause who
-reached the capacity of the same service, as where they began to pause because hasty ones were turned away.
+reached the capacity of the same service, as where they began to pause because hasty ones were turned away;
+a last level most of whose added requests failed: the load was there, and the service did not take it.
 
 **Thresholds.** Those of a plateau, from the other side: 10 % per doubling is four standard deviations of a
-difference of two 3-trial means at 3 % noise; a curve bends over about a factor of two around its knee.
+difference of two 3-trial means at 3 % noise; a curve bends over about a factor of two around its knee. Half
+of the share that succeeded before: a service with room serves as much of what is added, a full one nothing.
 
 **Do.** Go on to the number of users that is named. Compare no variants by their throughput here.
 
@@ -24,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, succeeded
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Absent, Finding, NotAssessed
 from loadlens.stats.interval import Insufficient
@@ -34,6 +36,7 @@ ID = "load.underdriven"
 TITLE = "the load never reached the capacity"
 EXPLAINS: tuple[str, ...] = ()
 
+TAKEN = 0.5  # of the share that succeeded before, among the requests that a level adds
 IMPACT = 0.05  # it says nothing bad of the service, and more than any other note
 
 
@@ -44,15 +47,18 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     if not known:
         reasons = [c.reason for _, c in looked if isinstance(c, Insufficient)]
         return NotAssessed(ID, TITLE, reasons[0] if reasons else "no load curve")
-    open_ = [
-        (curve, capacity) for curve, capacity in known if not _is_known_elsewhere(curve, capacity, known)
-    ]
+    open_ = [(curve, capacity) for curve, capacity in known if not _is_reached(curve, capacity, known)]
     found = [f for curve, capacity in open_ if (f := _finding(curve, capacity)) is not None]
     if not found:
         return Absent(ID, TITLE, _silence(known))
     best = max(found, key=lambda finding: finding.grade)
     labels = tuple(label for finding in found for label in finding.curves)
     return replace(best, scope=", ".join(labels), curves=labels)
+
+
+def _is_reached(curve: Curve, capacity: Capacity, known: Sequence[tuple[Curve, Capacity]]) -> bool:
+    """Whether the load was enough, here or where users with another pause drove the same service."""
+    return _is_full(curve, capacity) or _is_known_elsewhere(curve, capacity, known)
 
 
 def _is_known_elsewhere(curve: Curve, capacity: Capacity, known: Sequence[tuple[Curve, Capacity]]) -> bool:
@@ -62,10 +68,20 @@ def _is_known_elsewhere(curve: Curve, capacity: Capacity, known: Sequence[tuple[
         other.levels == curve.levels
         and other.think_s != curve.think_s
         and [kind.request for kind in there.top.classes] == asked
-        and there.saturation.verdict != "underdriven"
+        and (there.saturation.verdict != "underdriven" or _is_full(other, there))
         and there.saturation.capacity >= capacity.saturation.capacity
         for other, there in known
     )
+
+
+def _is_full(curve: Curve, capacity: Capacity) -> bool:
+    """Whether most of what the last level asked more than the one before it failed."""
+    below = [step for step in curve.steps if step.load < capacity.top.load and completed(step) > 0]
+    if not below:
+        return False
+    before, top = below[-1], capacity.top
+    added, taken = completed(top) - completed(before), succeeded(top) - succeeded(before)
+    return added > 0 and taken / added < TAKEN * succeeded(before) / completed(before)
 
 
 def _finding(curve: Curve, capacity: Capacity) -> Finding | None:
@@ -117,7 +133,10 @@ def _target(capacity: Capacity) -> int:
 
 def _silence(known: Sequence[tuple[Curve, Capacity]]) -> str:
     for curve, capacity in known:
-        if capacity.saturation.verdict == "underdriven" and not _is_known_elsewhere(curve, capacity, known):
+        if capacity.saturation.verdict == "underdriven" and not _is_reached(curve, capacity, known):
             return f"on {curve.label} the generator was late ({weigh.generator_rival(capacity.top).text})"
+    full = next((pair for pair in known if _is_full(*pair)), None)
+    if full is not None:
+        return f"most of what {weigh.load_of(full[0], full[1].top)} added on {full[0].label} was not served"
     reached = [capacity for _, capacity in known if capacity.saturation.verdict != "underdriven"]
     return (reached[0] if reached else known[0][1]).saturation.reason

@@ -8,7 +8,7 @@ import pytest
 
 from loadlens.findings import gen_bottleneck, healthy
 from loadlens.findings.load_underdriven import assess
-from loadlens.model.facts import Curve
+from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.findings.build import curve, facts, generator, process, step
 
@@ -76,6 +76,40 @@ def test_users_who_pause_may_have_reached_what_hasty_ones_did_not(
     answer = assess(facts(growing(1, 2, 4, 8), other))
 
     assert isinstance(answer, Finding) is is_found
+
+
+def asked(users: int, rate: float, completed: float, think: float = 0.031) -> Step:
+    return step(users, rate, users / completed - think, completed_trials=(completed,) * 3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "completed", "is_found"),
+    [
+        (260.0, 1040.0, False),  # 28 of 726 more were served, where 74 % had been
+        (500.0, 680.0, True),  # 268 of 366: as before
+        (367.0, 680.0, False),  # 135 of 366 are 36.9 %, the half of 74 % is 37.0 %
+        (370.0, 680.0, True),  # 138 of 366 are 37.6 %
+    ],
+)
+def test_where_most_of_what_a_level_adds_is_turned_away_more_load_brings_nothing(
+    rate: float, completed: float, is_found: bool
+) -> None:
+    patient = curve(asked(1, 11, 11), asked(24, 232, 314), asked(48, rate, completed), think=0.031, label="p")
+
+    alone = assess(facts(patient))
+    beside_hasty = assess(facts(growing(1, 2, 4, 8), patient))
+
+    assert [isinstance(answer, Finding) for answer in (alone, beside_hasty)] == [is_found, is_found]
+    if not is_found:
+        assert isinstance(alone, Absent)
+        assert alone.reason == "most of what 48 users added on p was not served"
+
+
+def test_requests_that_fail_at_any_load_do_not_hide_that_the_load_was_short() -> None:
+    # 40 % of all succeed, at 1 user and at 8: what is added is served as what was there before
+    steps = [asked(users, 8.0 * users, 20.0 * users, think=0.0) for users in (1, 2, 4, 8)]
+
+    assert isinstance(assess(facts(curve(*steps, think=0.0))), Finding)
 
 
 def test_a_late_generator_is_the_limit_itself() -> None:

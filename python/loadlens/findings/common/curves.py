@@ -220,6 +220,11 @@ def completed(step: Step) -> float:
     return _mean(step.completed_trials)
 
 
+def succeeded(step: Step) -> float:
+    """Successes of the load per second, mean over trials; 0: none was counted."""
+    return _mean(step.throughput_trials)
+
+
 def _mean(values: tuple[float, ...]) -> float:
     return sum(values) / len(values) if values else 0.0
 
