@@ -76,8 +76,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 
 def _throttled(place: _Place) -> float:
-    share = place.quota.throttled
-    return share.point if isinstance(share, Estimate) else 0.0
+    return weigh.point(place.quota.throttled)
 
 
 def _finding(facts: Facts, place: _Place) -> Finding | None:

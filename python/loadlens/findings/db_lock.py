@@ -60,12 +60,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     looks = [Look(one, lock, held.hold(one, lock)) for one in known for lock in locks(one)]
     if not looks:
         return NotAssessed(ID, TITLE, "no gauge of a lock: its holders and waiters would decide (--metrics)")
-    looks.sort(key=lambda look: held.point(look.places.waiting) or 0.0, reverse=True)
-    for look in looks:
-        finding = _finding(facts, look)
-        if finding is not None:
-            return finding
-    return Absent(ID, TITLE, _silence(facts, looks[0]))
+    looks = held.by_line(looks)
+    found = weigh.first(_finding(facts, look) for look in looks)
+    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
 
 
 def locks(found: waits.Full) -> list[Places]:

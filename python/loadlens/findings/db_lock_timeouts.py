@@ -71,12 +71,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
     if not looks:
         return Absent(ID, TITLE, _no_errors(facts))
-    for look in sorted(looks, key=lambda look: look.share, reverse=True):
-        found = _finding(look)
-        if found is not None:
-            return found
-    worst = max(looks, key=lambda look: look.share)
-    return Absent(ID, TITLE, _silence(worst))
+    looks.sort(key=lambda look: look.share, reverse=True)
+    found = weigh.first(_finding(look) for look in looks)
+    return found or Absent(ID, TITLE, _silence(looks[0]))
 
 
 def _look(curve: Curve) -> Look | None:

@@ -65,12 +65,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
             TITLE,
             "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)",
         )
-    looks.sort(key=lambda look: held.point(look.places.waiting) or 0.0, reverse=True)
-    for look in looks:
-        finding = _finding(facts, look)
-        if finding is not None:
-            return finding
-    return Absent(ID, TITLE, _silence(facts, looks[0]))
+    looks = held.by_line(looks)
+    found = weigh.first(_finding(facts, look) for look in looks)
+    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
 
 
 def pools(found: waits.Full) -> list[Places]:

@@ -36,7 +36,7 @@ from loadlens.findings.common import waits, writing
 from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
-from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.saturation import GAIN_PER_DOUBLING
 
 ID = "disk.bound"
@@ -86,12 +86,8 @@ def _is_seen(storage: StorageWatch) -> bool:
     return any(isinstance(figure, Estimate) for figure in told)
 
 
-def _point(figure: Figure) -> float:
-    return figure.point if isinstance(figure, Estimate) else 0.0
-
-
 def _stall(storage: StorageWatch) -> float:
-    return _point(storage.stalled)
+    return weigh.point(storage.stalled)
 
 
 def _signals(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
@@ -115,7 +111,7 @@ def _is_counted(storage: StorageWatch) -> bool:
     """Whether what the kernel counts of waiting, or of the device's work, shows it already."""
     if _is_by_use(storage):
         return _stall_by_use(storage) > 0 and not _is_written_back(storage)
-    return _stall(storage) >= STALLED and _point(storage.waiting) >= MOSTLY
+    return _stall(storage) >= STALLED and weigh.point(storage.waiting) >= MOSTLY
 
 
 def _asleep(curve: Curve, step: Step, storage: StorageWatch) -> weigh.Signal | None:
@@ -282,7 +278,7 @@ def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> F
     moved = writing.per_request(curve, "written", "read")
     each = "its bytes" if moved is None else writing.size(moved.mean)
     if any(signal.evidence.signal == ASLEEP for signal in signals):
-        what, stall = "Threads sleep until storage has done its part", _point(storage.blocked)
+        what, stall = "Threads sleep until storage has done its part", weigh.point(storage.blocked)
     elif _is_by_use(storage):
         what, stall = "A device is busy", _stall_by_use(storage)
     else:

@@ -149,7 +149,7 @@ def _more_load(facts: Facts, slow: Slowdown) -> Counter:
 
 
 def _silence(slows: list[Slowdown]) -> str:
-    most = max(slows, key=lambda slow: slow.change.point if isinstance(slow.change, Estimate) else 0.0)
+    most = max(slows, key=lambda slow: weigh.point(slow.change))
     parts = []
     if isinstance(most.change, Estimate):
         at = f"{most.load:g} users" if most.load is not None else "one level"

@@ -60,11 +60,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     if not known:
         most = max(memory.readings for _, memory in looks)
         return NotAssessed(ID, TITLE, f"{most} readings of memory under load, needs {drift.FEWEST_POINTS}")
-    for curve, memory in sorted(known, key=lambda look: -look[1].grown_bytes):
-        found = _finding(facts, curve, memory)
-        if found is not None:
-            return found
-    return Absent(ID, TITLE, _silence(max((memory for _, memory in known), key=lambda m: m.grown_bytes)))
+    known.sort(key=lambda look: -look[1].grown_bytes)
+    found = weigh.first(_finding(facts, curve, memory) for curve, memory in known)
+    return found or Absent(ID, TITLE, _silence(known[0][1]))
 
 
 def _finding(facts: Facts, curve: Curve, memory: MemoryGrowth) -> Finding | None:

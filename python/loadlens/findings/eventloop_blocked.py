@@ -152,11 +152,7 @@ def probe_of(step: Step) -> ProbeWatch | None:
     """The probe that waits longest among those that were sent in time; of late ones if there is no other."""
     usable = [p for p in step.probes if isinstance(p.response.mean, Estimate) and p.idle_s is not None]
     in_time = [p for p in usable if not p.is_late]
-    return max(in_time or usable, key=_mean_of, default=None)
-
-
-def _mean_of(probe: ProbeWatch) -> float:
-    return probe.response.mean.point if isinstance(probe.response.mean, Estimate) else 0.0
+    return max(in_time or usable, key=lambda probe: weigh.point(probe.response.mean), default=None)
 
 
 def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
@@ -170,7 +166,7 @@ def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
         return watched
     if isinstance(expensive, Insufficient):
         return expensive
-    work = curve.work.point if isinstance(curve.work, Estimate) else 0.0
+    work = weigh.point(curve.work)
     return waiting(watched, probe.idle_s, expensive, _alone(curve) or work)
 
 
@@ -190,7 +186,7 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(look.curve))
     if grade is None:
         return None
-    mean = _mean_of(look.probe)
+    mean = weigh.point(look.probe.response.mean)
     idle = look.probe.idle_s or 0.0
     return Finding(
         rule=ID,
@@ -366,7 +362,7 @@ def _generator_rival(look: Look) -> Counter:
 
 def _statement(look: Look, grade: Grade) -> str:
     each = numbers.with_unit(_rate(look) / len(look.processes), "1/s")
-    wait = numbers.with_unit(_mean_of(look.probe), "s")
+    wait = numbers.with_unit(weigh.point(look.probe.response.mean), "s")
     label = weigh.short_label(look.dear.label)
     probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
     blocks = "may block" if grade is Grade.SUSPECTED else "blocks"

@@ -60,10 +60,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     known = [(curve, step) for curve, step in looked if step.generator.busy is not None]
     if not known:
         return NotAssessed(ID, TITLE, "the generator's health was not recorded")
-    for curve, step in known:
-        found = _finding(curve, step)
-        if found is not None:
-            return found
+    found = weigh.first(_finding(curve, step) for curve, step in known)
+    if found is not None:
+        return found
     busiest = max(known, key=lambda pair: pair[1].generator.busy or 0.0)[1].generator
     latest = max((step.generator.lag_p99_s or 0.0) for _, step in known)
     return Absent(

@@ -44,12 +44,8 @@ def assess_after(
     failed = [gate for gate in facts.gates if gate.passed is False]
     if failed:
         return Absent(ID, TITLE, f"gate {failed[0].name} failed: {failed[0].text}")
-    curve, step = max(tops, key=lambda pair: _rate(pair[1]))
+    curve, step = max(tops, key=lambda pair: weigh.point(pair[1].throughput))
     return _finding(facts, curve, step, others)
-
-
-def _rate(step: Step) -> float:
-    return step.throughput.point if isinstance(step.throughput, Estimate) else 0.0
 
 
 def _used(facts: Facts, curve: Curve, step: Step) -> float:

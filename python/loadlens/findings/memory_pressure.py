@@ -83,12 +83,12 @@ class _Look:
     @property
     def is_own(self) -> bool:
         """Whether the service itself lacks pages; else the machine may."""
-        return _point(self.faults) >= FAULTS or self.is_reclaimed
+        return weigh.point(self.faults) >= FAULTS or self.is_reclaimed
 
     @property
     def is_reclaimed(self) -> bool:
         """Whether threads of its control group wait for memory."""
-        return _point(self.memory.own_waiting) >= WAITED
+        return weigh.point(self.memory.own_waiting) >= WAITED
 
     @property
     def waited(self) -> Estimate | None:
@@ -97,22 +97,18 @@ class _Look:
         machine = self.memory.waiting
         if isinstance(machine, Estimate) and (self.is_own or not own):
             own.append(machine)
-        return max(own, key=_point, default=None)
+        return max(own, key=weigh.point, default=None)
 
     @property
     def pages(self) -> str:
         """Pages of a request, with two digits."""
-        number = _point(self.faults)
+        number = weigh.point(self.faults)
         return f"{number:.2g}" if number < 100 else f"{number:.0f}"
 
 
 def _times(figure: Estimate, factor: float, unit: str) -> Estimate:
     low, high = (None if end is None else end * factor for end in (figure.low, figure.high))
     return replace(figure, point=figure.point * factor, low=low, high=high, unit=unit)
-
-
-def _point(figure: Figure | None) -> float:
-    return figure.point if isinstance(figure, Estimate) else 0.0
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -132,7 +128,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         found.extend(sorted(own, key=_weight)[-1:])
     if found:
         return replace(max(found, key=_weight), curves=tuple(label for f in found for label in f.curves))
-    return Absent(ID, TITLE, _silence(max(readable, key=lambda look: _point(look.faults))))
+    return Absent(ID, TITLE, _silence(max(readable, key=lambda look: weigh.point(look.faults))))
 
 
 def _looks(curve: Curve) -> list[_Look]:
@@ -164,7 +160,7 @@ def _short(look: _Look) -> weigh.Signal:
     """Whether pages are missing: by faults of the service, by its group, else somewhere on the machine."""
     memory, faults = look.memory, look.faults
     own = memory.own_waiting
-    if look.is_reclaimed and isinstance(own, Estimate) and _point(faults) < FAULTS:
+    if look.is_reclaimed and isinstance(own, Estimate) and weigh.point(faults) < FAULTS:
         text = f"some thread of its control group waits for memory {weigh.shown(own)} of the time"
         return weigh.at_least("memory.group", own, WAITED, text=f"{text} (limit {weigh.percent(WAITED)})")
     text = f"pages that a request fetches from storage: {weigh.shown(faults)} (limit {FAULTS})"
@@ -174,10 +170,10 @@ def _short(look: _Look) -> weigh.Signal:
         )
     signs = [
         f"tasks of the machine wait for memory {weigh.shown(memory.waiting)} of the time"
-        if _point(memory.waiting) >= WAITED
+        if weigh.point(memory.waiting) >= WAITED
         else "",
-        f"{_point(memory.swapped_in):.2g} pages a second come back from swap"
-        if _point(memory.swapped_in) >= SWAPPED
+        f"{weigh.point(memory.swapped_in):.2g} pages a second come back from swap"
+        if weigh.point(memory.swapped_in) >= SWAPPED
         else "",
     ]
     if any(signs):
@@ -187,7 +183,7 @@ def _short(look: _Look) -> weigh.Signal:
 
 def _again(look: _Look) -> weigh.Signal:
     """Whether the pages had been in memory: else they are read for the first time."""
-    again, faults = look.memory.again, _point(look.storage.major_faults)
+    again, faults = look.memory.again, weigh.point(look.storage.major_faults)
     if not isinstance(again, Estimate):
         return weigh.stated("memory.again", None, text="which pages had been dropped before was not read")
     share = again.point / faults
@@ -217,9 +213,9 @@ def _waited(look: _Look) -> weigh.Signal:
 def _taken(look: _Look) -> weigh.Signal:
     """Whether it is the service that takes the memory: what others take is only a suspicion."""
     memory = look.memory
-    if _point(memory.at_bound) > 0:
+    if weigh.point(memory.at_bound) > 0:
         bound = "" if memory.bound_bytes is None else f" of {writing.size(memory.bound_bytes)}"
-        rate = numbers.with_unit(_point(memory.at_bound), "1/s")
+        rate = numbers.with_unit(weigh.point(memory.at_bound), "1/s")
         return weigh.stated(
             "memory.bound", True, text=f"its control group meets its bound{bound} {rate}", chip="at its bound"
         )
@@ -248,7 +244,7 @@ def _cold(look: _Look) -> Counter:
         "from the first trial to the last": _ratio(each),
         "up to the highest load": None
         if top.step is look.step
-        else _ratio((_point(look.faults), _point(top.faults))),
+        else _ratio((weigh.point(look.faults), weigh.point(top.faults))),
     }
     known = {what: ratio for what, ratio in ratios.items() if ratio is not None}
     if not known:
@@ -292,7 +288,7 @@ def _finding(look: _Look) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(look.curve))
     if grade is None:
         return None
-    share = min(1.0, _point(look.waited))
+    share = min(1.0, weigh.point(look.waited))
     unit = "users" if look.curve.is_closed else "requests/s"
     return Finding(
         rule=ID,
@@ -312,7 +308,7 @@ def _finding(look: _Look) -> Finding | None:
 
 def _statement(look: _Look, share: float) -> str:
     time = f"{weigh.percent(share)} of the time"
-    if _point(look.faults) >= FAULTS:
+    if weigh.point(look.faults) >= FAULTS:
         return f"Memory is short: a request waits for {look.pages} pages, {time}"
     whose = "its threads wait" if look.is_own else "somebody on the machine waits"
     return f"Memory is short: {whose} for it {time}"
@@ -320,7 +316,7 @@ def _statement(look: _Look, share: float) -> str:
 
 def _advice(look: _Look) -> str:
     bound = look.memory.bound_bytes
-    if _point(look.memory.at_bound) > 0 and bound is not None:
+    if weigh.point(look.memory.at_bound) > 0 and bound is not None:
         what = f"Raise the bound of {writing.size(bound)}, or let the service"
     else:
         what = "Give the machine more memory, or let what runs there"

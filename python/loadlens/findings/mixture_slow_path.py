@@ -190,7 +190,7 @@ def _alone_text(path: SlowPath) -> str:
 
 def _rivals(curve: Curve, path: SlowPath, findings: Sequence[Finding]) -> list[Counter]:
     assert path.shift is not None
-    shift = path.shift.point if isinstance(path.shift, Estimate) else 0.0
+    shift = weigh.point(path.shift)
     stops = [f.rule for f in findings if f.rule in STOPS and curve.label in f.curves]
     sees = path.unseen_s is not None and path.unseen_s <= shift
     stands = path.together is not None and path.together >= TOGETHER

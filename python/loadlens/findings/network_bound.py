@@ -73,26 +73,22 @@ def _levels(curve: Curve) -> Levels:
     ]
 
 
-def _point(figure: object) -> float:
-    return figure.point if isinstance(figure, Estimate) else 0.0
-
-
 def _share(received: ReceivedWatch) -> float:
     """Of a request's time that passes between the first and the last byte of its answer."""
-    coming, waited = _point(received.coming), _point(received.waited)
+    coming, waited = weigh.point(received.coming), weigh.point(received.waited)
     return coming / (coming + waited) if coming + waited > 0 else 0.0
 
 
 def _each(step: Step, received: ReceivedWatch) -> float:
     """Bytes of an answer."""
     done = completed(step)
-    return _point(received.bytes_per_s) / done if done > 0 else 0.0
+    return weigh.point(received.bytes_per_s) / done if done > 0 else 0.0
 
 
 def _signals(curve: Curve, levels: Levels) -> list[weigh.Signal]:
     step, top = levels[-1]
     share, each = _share(top), _each(step, top)
-    first, last = _point(levels[0][1].coming), _point(top.coming)
+    first, last = weigh.point(levels[0][1].coming), weigh.point(top.coming)
     coming = weigh.stated(
         "answer.coming",
         share >= COMING,
@@ -128,7 +124,7 @@ def _plateau(curve: Curve, levels: Levels) -> list[weigh.Signal]:
     # A level hardly below the plateau is as full: what the pipe bears varies between trials.
     full_from = begins if knee is None else min(begins, BEYOND_KNEE * knee)
     beyond = [level for level in levels if level[0].load >= full_from]
-    rates = [_point(received.bytes_per_s) for _, received in beyond]
+    rates = [weigh.point(received.bytes_per_s) for _, received in beyond]
     if len(rates) < 2:
         return [
             flat,
@@ -183,7 +179,7 @@ def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
         return None
-    rate, each = numbers.with_unit(_point(top.bytes_per_s), "bytes/s"), _each(step, top)
+    rate, each = numbers.with_unit(weigh.point(top.bytes_per_s), "bytes/s"), _each(step, top)
     share = _share(top)
     return Finding(
         rule=ID,
@@ -198,7 +194,7 @@ def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=f"Compress or shorten answers: at {rate} half of {numbers.with_unit(each, 'bytes')} bears "
-        f"{numbers.with_unit(2 * _point(top.bytes_per_s) / each, '1/s')}.",
+        f"{numbers.with_unit(2 * weigh.point(top.bytes_per_s) / each, '1/s')}.",
         confirm="answers of half the size: throughput doubles and bytes per second stay",
         curves=(curve.label,),
     )

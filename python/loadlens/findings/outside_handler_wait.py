@@ -89,11 +89,8 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
             ID, TITLE, "needs the time inside the handler: a log of the service, or counters of times by path"
         )
     looks.sort(key=lambda look: look.share.point, reverse=True)
-    for look in looks:
-        finding = _finding(facts, look)
-        if finding is not None:
-            return finding
-    return Absent(ID, TITLE, _silence(facts, looks[0]))
+    found = weigh.first(_finding(facts, look) for look in looks)
+    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
 
 
 def _look(curve: Curve) -> Look | None:

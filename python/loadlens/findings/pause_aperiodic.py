@@ -65,12 +65,9 @@ def assess_after(
     if not known:
         return NotAssessed(ID, TITLE, "needs a load that leaves the service time, with probes or eight users")
     findings = [o for o in others if isinstance(o, Finding) and o.grade >= Grade.PROBABLE]
-    for service in known:
-        found = _finding(facts, service, findings)
-        if found is not None:
-            return found
+    found = weigh.first(_finding(facts, service, findings) for service in known)
     most = max(known, key=lambda service: len(_stops(service)))
-    return Absent(ID, TITLE, _silence(most, findings))
+    return found or Absent(ID, TITLE, _silence(most, findings))
 
 
 def _calm(service: stalls.Service) -> list[stalls.Seen]:

@@ -63,12 +63,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         return NotAssessed(
             ID, TITLE, "needs probes, or at least eight users at once, to tell a pause from chance"
         )
-    for service in known:
-        found = _finding(facts, service)
-        if found is not None:
-            return found
+    found = weigh.first(_finding(facts, service) for service in known)
     most = max(known, key=lambda service: len(stalls.stops_of(service.seen)))
-    return Absent(ID, TITLE, _silence(most))
+    return found or Absent(ID, TITLE, _silence(most))
 
 
 def _finding(facts: Facts, service: stalls.Service) -> Finding | None:

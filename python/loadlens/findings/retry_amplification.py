@@ -75,11 +75,8 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     if not looks:
         return NotAssessed(ID, TITLE, next(one.reason for one in looked if isinstance(one, Insufficient)))
     looks.sort(key=lambda look: look.excess.per_request.point, reverse=True)
-    for look in looks:
-        found = _finding(facts, look)
-        if found is not None:
-            return found
-    return Absent(ID, TITLE, _silence(looks[0]))
+    found = weigh.first(_finding(facts, look) for look in looks)
+    return found or Absent(ID, TITLE, _silence(looks[0]))
 
 
 def _look(count: Count) -> Look | Insufficient:

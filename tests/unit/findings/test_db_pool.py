@@ -43,6 +43,19 @@ def test_a_pool_whose_places_are_all_taken_with_a_line_is_the_limit() -> None:
     assert "8 connections carry 400 /s" in finding.advice
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_two_pools_the_one_with_the_longest_line_speaks(is_first: bool) -> None:
+    """At 16 users the response takes 0.08 s: 200 x (0.08 - 0.03) = 10 wait, at 32 users 26."""
+    short, long = pool(users=(1, 2, 4, 8, 16)), replace(pool(), label="long")
+    built = (short, long) if is_first else (long, short)
+
+    answer = db_pool.assess(facts(*built))
+
+    assert isinstance(answer, Finding)
+    assert answer.scope == "long"
+    assert answer.statement.endswith("26 requests wait for one")
+
+
 def test_it_is_strong_when_every_rival_was_looked_at() -> None:
     built = pool()
     top = built.steps[-1]

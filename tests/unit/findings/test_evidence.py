@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.model.finding import Counter, Finding, Grade
+from loadlens.model.finding import Counter, Finding, Grade, NotMeasured
 from tests.unit.findings.build import curve, estimate, step
 
 RATE = np.float64(3.0)
@@ -78,6 +78,19 @@ def test_the_strongest_speaks_for_the_curves_of_all() -> None:
 
     assert spoken.scope == "c"
     assert spoken.curves == ("a", "b", "c", "d")
+
+
+def test_the_first_that_was_found_speaks_in_the_order_of_the_looks() -> None:
+    weak, strong = finding("a", Grade.SUSPECTED, 0.1), finding("b", Grade.STRONG, 0.9)
+
+    assert weigh.first([None, weak, strong]) is weak
+    assert weigh.first([None, None]) is None
+
+
+def test_a_figure_that_is_not_known_counts_as_nothing() -> None:
+    known = [weigh.point(estimate(3.0)), weigh.point(NotMeasured("x", "not read")), weigh.point(None)]
+
+    assert known == [3.0, 0.0, 0.0]
 
 
 def test_what_could_not_be_looked_at_says_why() -> None:

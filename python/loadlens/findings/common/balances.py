@@ -25,7 +25,7 @@ class Level:
     @property
     def shares(self) -> list[float]:
         """Of each replica."""
-        return [r.share.point if isinstance(r.share, Estimate) else 0.0 for r in self.balance.replicas]
+        return [weigh.point(replica.share) for replica in self.balance.replicas]
 
     @property
     def requests(self) -> int:

@@ -132,6 +132,11 @@ def parted(looked: Iterable[T | str]) -> tuple[list[T], list[str]]:
     return looks, lacks
 
 
+def first(findings: Iterable[Finding | None]) -> Finding | None:
+    """The first that was found, in the order of what was looked at; none: nothing was."""
+    return next((finding for finding in findings if finding is not None), None)
+
+
 def strongest(findings: Sequence[Finding]) -> Finding:
     """The one that speaks for all: of the highest grade the one with most at stake."""
     return max(findings, key=lambda finding: (finding.grade, finding.impact))
@@ -221,6 +226,11 @@ def interference_rival(step: Step, cores: int) -> Counter:
 
 
 # --- figures and words ------------------------------------------------------------------------------------
+
+
+def point(figure: Figure | None) -> float:
+    """The point of a figure; 0 where it is not known."""
+    return figure.point if isinstance(figure, Estimate) else 0.0
 
 
 def interval_of(figure: Figure) -> Interval | Insufficient:

@@ -8,7 +8,9 @@ the cause.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.waits import MOSTLY, Full
@@ -26,6 +28,16 @@ SAME = 0.05  # what changes by less from level to level stays the same
 INSIDE = 0.8  # of those who hold the outer place are at the inner one
 LONGER = 1.2  # than a request takes alone
 TWICE = 2.0  # as long: half of the holders, or more, wait behind it
+
+
+class Look(Protocol):
+    """What a rule looks at: a pool or a lock."""
+
+    @property
+    def places(self) -> Places: ...
+
+
+L = TypeVar("L", bound=Look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,11 @@ def _same(step: Step, places: Places) -> Places | None:
 def point(gauge: Gauge | None) -> float | None:
     """Its mean; none when it was not read."""
     return gauge.mean.point if gauge is not None and isinstance(gauge.mean, Estimate) else None
+
+
+def by_line(looks: Iterable[L]) -> list[L]:
+    """Looks at places, those with the longest line first."""
+    return sorted(looks, key=lambda look: point(look.places.waiting) or 0.0, reverse=True)
 
 
 def is_taken_up(found: Full, places: Places) -> bool | None:

@@ -191,11 +191,7 @@ def _usable(step: Step) -> ProbeWatch | None:
         and probe.idle_s is not None
         and isinstance(probe.response.mean, Estimate)
     ]
-    return min(usable, key=_mean, default=None)
-
-
-def _mean(probe: ProbeWatch) -> float:
-    return probe.response.mean.point if isinstance(probe.response.mean, Estimate) else 0.0
+    return min(usable, key=lambda probe: weigh.point(probe.response.mean), default=None)
 
 
 def _middle(times: Times) -> Interval | Insufficient:
