@@ -98,10 +98,11 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     found = [(look, finding) for look in by_weight if (finding := _finding(look)) is not None]
     if not found:
         return Absent(ID, TITLE, _loss_rival(by_weight[0]).text)
-    scope = dict.fromkeys(look.curve.label for look, _ in found)
-    # Only there does it explain what else is found.
-    bound = dict.fromkeys(look.curve.label for look, _ in found if _at_stake(look) >= MATTERS)
-    return replace(found[0][1], scope=", ".join(scope), curves=tuple(bound))
+    return weigh.seen_on(
+        found[0][1],
+        [look.curve for look, _ in found],
+        bounds=[look.curve for look, _ in found if _at_stake(look) >= MATTERS],
+    )
 
 
 def _finding(look: Look) -> Finding | None:

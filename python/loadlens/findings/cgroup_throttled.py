@@ -57,13 +57,10 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     places = [_Place(c, s, q) for c in facts.curves for s in c.steps for q in s.quotas]
     known = [place for place in places if isinstance(place.quota.throttled, Estimate)]
     if not known:
-        watched = any(step.processes for curve in facts.curves for step in curve.steps)
-        reason = (
+        lack = (
             "no quota of CPU time was seen around the processes: cpu.stat of their control group would decide"
-            if watched
-            else "no process was watched: --pid PID, or --start CMD"
         )
-        return NotAssessed(ID, TITLE, reason)
+        return NotAssessed(ID, TITLE, weigh.unwatched(facts, lack))
     found = []
     for curve in facts.curves:
         own = [place for place in known if place.curve is curve]

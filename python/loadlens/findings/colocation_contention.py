@@ -26,7 +26,7 @@ quarter: the kernel's work for the network, which belongs to no process, takes u
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, waits_signal
+from loadlens.findings.common.curves import Capacity, capacity_of, gain_text, waits_signal
 from loadlens.findings.common.evidence import Signal
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Finding, NotAssessed
@@ -133,11 +133,7 @@ def _plateau(curve: Curve) -> list[Signal]:
     if not isinstance(capacity, Capacity):
         return []
     gain = capacity.saturation.gain_per_doubling
-    text = (
-        f"the last doubling of users brought {weigh.signed_percent(gain)} "
-        f"(limit {weigh.percent(GAIN_PER_DOUBLING)})"
-    )
-    return [weigh.stated("plateau", gain < GAIN_PER_DOUBLING, text=text)]
+    return [weigh.stated("plateau", gain < GAIN_PER_DOUBLING, text=gain_text(gain))]
 
 
 def _others(step: Step, own: OwnCores) -> Counter:

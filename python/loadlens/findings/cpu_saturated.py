@@ -279,7 +279,7 @@ def _refusals(step: Step) -> Counter:
 def _generator(step: Step) -> Counter:
     found = weigh.generator_rival(step)
     # A late load does not make the service compute; it only cannot be excluded that it took the cores.
-    return replace(found, ruled_out=None) if found.ruled_out is False else found
+    return weigh.left_open(found)
 
 
 # --- words -----------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import waits, writing
-from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal, room_signal
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -223,14 +223,11 @@ def _cores(curve: Curve, step: Step) -> weigh.Signal:
     if not step.processes or curve.cores_allotted <= 0:
         return weigh.stated("cpu.room", None, text="CPU of the service was not read")
     unread = [process for process in step.processes if not isinstance(process.cpu, Estimate)]
-    share = step.server_cores / curve.cores_allotted
-    text = f"the service uses {weigh.percent(share)} of its cores (limit {weigh.percent(MOST_CORES)})"
-    if unread and share <= MOST_CORES:  # what was not read is not zero
+    found = room_signal(curve, step, MOST_CORES)
+    if unread and found.evidence.passed:  # what was not read is not zero
         text = f"the CPU of {len(unread)} of {len(step.processes)} processes was not read"
         return weigh.stated("cpu.room", None, text=text)
-    return weigh.stated(
-        "cpu.room", share <= MOST_CORES, text=text, chip=f"{weigh.percent(share)} of its cores"
-    )
+    return found
 
 
 def _plateau(curve: Curve) -> weigh.Signal:

@@ -357,7 +357,7 @@ def _generator_rival(look: Look) -> Counter:
     if look.probe.is_late:
         return weigh.rival("generator", "the probe itself was sent late", False)
     # A late load does not make a probe wait that was sent in time; it only cannot be excluded.
-    return replace(found, ruled_out=None) if found.ruled_out is False else found
+    return weigh.left_open(found)
 
 
 def _statement(look: Look, grade: Grade) -> str:

@@ -33,6 +33,7 @@ import math
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import kept
 from loadlens.looks import numbers
 from loadlens.model.facts import ClosedWatch, ConnectionWatch, Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -68,16 +69,12 @@ class Cost:
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at the connections of every level of load together: the limit is one of the service."""
-    seen = [(curve, step, step.connections) for curve in facts.curves for step in curve.steps]
-    known = [(curve, step, watch) for curve, step, watch in seen if watch is not None]
-    if not known:
-        return NotAssessed(ID, TITLE, "needs connections one by one: what made the load tells of none")
-    kept = [(curve, step, watch) for curve, step, watch in known if watch.reuses]
-    if not kept:
-        return NotAssessed(ID, TITLE, "needs a client that keeps connections: this one closes them itself")
-    looks = [Look(c, s, w, w.closed) for c, s, w in kept if w.closed is not None]
+    known = kept.levels(facts, needs="connections one by one")
+    if isinstance(known, str):
+        return NotAssessed(ID, TITLE, known)
+    looks = [Look(k.curve, k.step, k.watch, k.watch.closed) for k in known if k.watch.closed is not None]
     if not looks:
-        return Absent(ID, TITLE, _none_closed([watch for _, _, watch in kept]))
+        return Absent(ID, TITLE, _none_closed([one.watch for one in known]))
     return _judged(looks)
 
 

@@ -25,6 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common import kept
+from loadlens.findings.common.curves import failed_share
 from loadlens.looks import numbers
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
@@ -62,7 +64,7 @@ class Look:
     @property
     def failed(self) -> float:
         """Share of the requests that did not end as expected."""
-        return self.step.failed_count / self.step.issued if self.step.issued else 0.0
+        return failed_share(self.step)
 
     @property
     def connecting(self) -> float | None:
@@ -75,17 +77,17 @@ class Look:
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every level; the one with the most connections speaks for all."""
-    seen = [(curve, step, step.connections) for curve in facts.curves for step in curve.steps]
-    known = [(curve, step, watch) for curve, step, watch in seen if watch is not None]
-    if not known:
-        return NotAssessed(ID, TITLE, "needs counts of connections: what made the load tells of none")
-    kept = [(curve, step, watch) for curve, step, watch in known if watch.reuses]
-    if not kept:
-        return NotAssessed(ID, TITLE, "needs a client that keeps connections: this one closes them itself")
-    looks = [Look(c, s, w) for c, s, w in kept if w.opened >= FEWEST_OPENED and w.answered]
+    known = kept.levels(facts, needs="counts of connections")
+    if isinstance(known, str):
+        return NotAssessed(ID, TITLE, known)
+    watches = [one.watch for one in known]
+    looks = [
+        Look(one.curve, one.step, one.watch)
+        for one in known
+        if one.watch.opened >= FEWEST_OPENED and one.watch.answered
+    ]
     if not looks:
-        opened = max(watch.opened for _, _, watch in kept)
-        answered = sum(watch.answered for _, _, watch in kept)
+        opened, answered = max(w.opened for w in watches), sum(w.answered for w in watches)
         return Absent(ID, TITLE, f"at most {opened} connections a level for {answered:,} answers")
     by_opened = sorted(looks, key=lambda look: look.watch.opened, reverse=True)
     found = [(look, f) for look in by_opened if (f := _finding(look)) is not None]

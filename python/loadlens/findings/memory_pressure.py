@@ -115,19 +115,14 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     """Look at every level, and keep of each curve the one at which requests wait most."""
     readable = [look for curve in facts.curves for look in _looks(curve) if _is_readable(look)]
     if not readable:
-        watched = any(step.processes for curve in facts.curves for step in curve.steps)
-        reason = (
-            "neither page faults (/proc/PID/stat) nor waiting for memory (/proc/pressure) can be read here"
-        )
-        return NotAssessed(
-            ID, TITLE, reason if watched else "no process was watched: --pid PID, or --start CMD"
-        )
+        lack = "neither page faults (/proc/PID/stat) nor waiting for memory (/proc/pressure) can be read here"
+        return NotAssessed(ID, TITLE, weigh.unwatched(facts, lack))
     found: list[Finding] = []
     for curve in facts.curves:
         own = [f for look in readable if look.curve is curve and (f := _finding(look)) is not None]
-        found.extend(sorted(own, key=_weight)[-1:])
+        found += [weigh.strongest(own[::-1])] if own else []  # of equals the highest load
     if found:
-        return replace(max(found, key=_weight), curves=tuple(label for f in found for label in f.curves))
+        return weigh.for_all(found)
     return Absent(ID, TITLE, _silence(max(readable, key=lambda look: weigh.point(look.faults))))
 
 
@@ -142,10 +137,6 @@ def _looks(curve: Curve) -> list[_Look]:
 def _is_readable(look: _Look) -> bool:
     told = (look.storage.major_faults, look.memory.own_waiting, look.memory.waiting)
     return any(isinstance(figure, Estimate) for figure in told)
-
-
-def _weight(finding: Finding) -> tuple[int, float]:
-    return finding.grade, finding.impact
 
 
 # --- what it needs ------------------------------------------------------------------------------------------

@@ -25,7 +25,14 @@ to bring more.
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal
+from loadlens.findings.common.curves import (
+    Capacity,
+    capacity_of,
+    coming_share,
+    completed,
+    gain_signal,
+    room_signal,
+)
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, ReceivedWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -74,9 +81,7 @@ def _levels(curve: Curve) -> Levels:
 
 
 def _share(received: ReceivedWatch) -> float:
-    """Of a request's time that passes between the first and the last byte of its answer."""
-    coming, waited = weigh.point(received.coming), weigh.point(received.waited)
-    return coming / (coming + waited) if coming + waited > 0 else 0.0
+    return coming_share(received) or 0.0
 
 
 def _each(step: Step, received: ReceivedWatch) -> float:
@@ -155,11 +160,7 @@ def _cores(curve: Curve, step: Step) -> weigh.Signal:
         busy = weigh.percent(busiest)
         text = f"one thread is at work {busy} of the time (limit {weigh.percent(FULL_LOOP)})"
         return weigh.stated("cpu.room", False, text=text, chip=f"one thread {busy}")
-    share = step.server_cores / curve.cores_allotted
-    text = f"the service uses {weigh.percent(share)} of its cores (limit {weigh.percent(MOST_CORES)})"
-    return weigh.stated(
-        "cpu.room", share <= MOST_CORES, text=text, chip=f"{weigh.percent(share)} of its cores"
-    )
+    return room_signal(curve, step, MOST_CORES)
 
 
 def _rivals(facts: Facts, step: Step) -> list[Counter]:

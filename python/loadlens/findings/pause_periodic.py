@@ -32,7 +32,6 @@ has an entry at each of these moments.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import stalls
@@ -179,8 +178,7 @@ def _quota_rival(step: Step, period: float) -> Counter:
 
 def _stolen(service: stalls.Service, cores: int) -> Counter:
     """Time that other machines took keeps no period as a rule: it alone never takes the finding away."""
-    found = stalls.stolen_rival(service.seen, cores)
-    return replace(found, ruled_out=None) if found.ruled_out is False else found
+    return weigh.left_open(stalls.stolen_rival(service.seen, cores))
 
 
 def _silence(service: stalls.Service) -> str:

@@ -33,6 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import failed_share
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, LogSign, PortsWatch, Step
 from loadlens.model.finding import Absent, Counter, Finding, NotAssessed
@@ -98,7 +99,7 @@ class Look:
     @property
     def failed(self) -> float:
         """Share of the requests that did not end as expected."""
-        return self.step.failed_count / self.step.issued if self.step.issued else 0.0
+        return failed_share(self.step)
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -114,9 +115,11 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     found = [(look, finding) for look in by_weight if (finding := _finding(look)) is not None]
     if not found:
         return Absent(ID, TITLE, _silence(max(known, key=lambda look: look.share)))
-    scope = dict.fromkeys(look.curve.label for look, _ in found)
-    bound = dict.fromkeys(look.curve.label for look, _ in found if _binds(look))
-    return replace(found[0][1], scope=", ".join(scope), curves=tuple(bound))
+    return weigh.seen_on(
+        found[0][1],
+        [look.curve for look, _ in found],
+        bounds=[look.curve for look, _ in found if _binds(look)],
+    )
 
 
 def _finding(look: Look) -> Finding | None:

@@ -133,7 +133,7 @@ def _generator(curve: Curve, top: Step) -> Counter:
     """A late generator is a rival; where the service is out of cores it is late for the want of them."""
     found = weigh.generator_rival(top)
     is_full = bool(top.processes) and top.server_cores >= FULL * cores_of(curve, top)
-    return replace(found, ruled_out=None) if found.ruled_out is False and is_full else found
+    return weigh.left_open(found) if is_full else found
 
 
 def _slope(curve: Curve, capacity: Capacity) -> weigh.Signal:

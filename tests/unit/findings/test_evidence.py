@@ -93,6 +93,20 @@ def test_a_figure_that_is_not_known_counts_as_nothing() -> None:
     assert known == [3.0, 0.0, 0.0]
 
 
+def test_a_finding_seen_on_several_curves_explains_where_it_bounds_them() -> None:
+    light, full = curve(label="light"), curve(label="full")
+
+    spoken = weigh.seen_on(finding("light", Grade.STRONG, 0.5), [light, full, light], bounds=[full])
+
+    assert spoken.scope == "light, full"
+    assert spoken.curves == ("full",)
+
+
+@pytest.mark.parametrize(("ruled_out", "left"), [(False, None), (None, None), (True, True)])
+def test_a_rival_that_is_left_open_takes_nothing_away(ruled_out: bool | None, left: bool | None) -> None:
+    assert weigh.left_open(weigh.rival("generator", "late", ruled_out)).ruled_out is left
+
+
 def test_what_could_not_be_looked_at_says_why() -> None:
     assert weigh.parted([1, "no probe", 2, "no level"]) == ([1, 2], ["no probe", "no level"])
 

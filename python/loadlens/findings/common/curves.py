@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.model.facts import Curve, ProcessWatch, Step
+from loadlens.model.facts import Curve, ProcessWatch, ReceivedWatch, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.stats import saturation as load
 from loadlens.stats.interval import Floats, Insufficient, Interval
@@ -44,13 +44,20 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     return Capacity(found, usable[-1], alone, is_measured)
 
 
-def gain_signal(signal: str, gain: float, passed: bool) -> weigh.Signal:
+def gain_text(gain: float) -> str:
     """What the last doubling of users brought, beside the limit up to which it counts as nothing."""
+    return (
+        f"the last doubling of users brought {weigh.signed_percent(gain)} "
+        f"(limit {weigh.percent(load.GAIN_PER_DOUBLING)})"
+    )
+
+
+def gain_signal(signal: str, gain: float, passed: bool) -> weigh.Signal:
+    """The same as a signal, which the rule judges."""
     return weigh.stated(
         signal,
         passed,
-        text=f"the last doubling of users brought {weigh.signed_percent(gain)} "
-        f"(limit {weigh.percent(load.GAIN_PER_DOUBLING)})",
+        text=gain_text(gain),
         chip=f"last doubling {weigh.signed_percent(gain)}",
     )
 
@@ -215,6 +222,13 @@ def requests_wait(step: Step) -> float | None:
     return sum(known) / flying.point
 
 
+def room_signal(curve: Curve, step: Step, most: float) -> weigh.Signal:
+    """The service's processes use no more than a share of its cores, of those that were read."""
+    share = step.server_cores / curve.cores_allotted
+    text = f"the service uses {weigh.percent(share)} of its cores (limit {weigh.percent(most)})"
+    return weigh.stated("cpu.room", share <= most, text=text, chip=f"{weigh.percent(share)} of its cores")
+
+
 def completed(step: Step) -> float:
     """Requests of the load per second, mean over trials; 0: none was counted."""
     return _mean(step.completed_trials)
@@ -227,6 +241,20 @@ def succeeded(step: Step) -> float:
 
 def _mean(values: tuple[float, ...]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def failed_share(step: Step) -> float:
+    """Share of the requests of the load that did not end as expected."""
+    return step.failed_count / step.issued if step.issued else 0.0
+
+
+def coming_share(received: ReceivedWatch | None) -> float | None:
+    """Share of a request's time between the first and the last byte of its answer; none: not recorded."""
+    coming, waited = (None, None) if received is None else (received.coming, received.waited)
+    if not isinstance(coming, Estimate) or not isinstance(waited, Estimate):
+        return None
+    whole = coming.point + waited.point
+    return coming.point / whole if whole > 0 else 0.0
 
 
 def cores_of(curve: Curve, step: Step) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.findings.common.curves import Capacity, capacity_of, coming_share
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Finding
@@ -40,7 +40,7 @@ def finding(facts: Facts, rule: str) -> Finding | None:
     """What speaks for a limiter that delays, on the curve where it shows most; none: nothing does."""
     delays = [delay for curve in facts.curves if (delay := _delay(facts, curve)) is not None]
     found = [one for delay in delays if (one := _finding(facts, delay, rule)) is not None]
-    return max(found, key=lambda one: (one.grade, one.impact), default=None)
+    return weigh.strongest(found) if found else None
 
 
 def _delay(facts: Facts, curve: Curve) -> Delay | None:
@@ -191,12 +191,8 @@ def _stood_still(step: Step) -> float | None:
 
 def _bandwidth_rival(delay: Delay) -> Counter:
     """A limiter delays a request before its answer begins; a way that is full delays the answer."""
-    name, received = "bandwidth", delay.capacity.top.received
-    coming = None if received is None else received.coming
-    waited = None if received is None else received.waited
-    if not isinstance(coming, Estimate) or not isinstance(waited, Estimate):
+    name, share = "bandwidth", coming_share(delay.capacity.top.received)
+    if share is None:
         return weigh.rival(name, "times of the parts of answers were not recorded", None)
-    whole = coming.point + waited.point
-    share = coming.point / whole if whole > 0 else 0.0
     text = f"{weigh.percent(share)} of a request's time passes while its answer comes"
     return weigh.rival(name, f"{text} (limit {weigh.percent(COMING)})", share < COMING)

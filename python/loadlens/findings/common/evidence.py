@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from loadlens.looks import numbers
-from loadlens.model.facts import Curve, GeneratorWatch, Step
+from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
 from loadlens.stats.interval import Insufficient, Interval
 
@@ -112,6 +112,11 @@ def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
     return Counter(name, text, None if ruled_out is None else bool(ruled_out))
 
 
+def left_open(found: Counter) -> Counter:
+    """The same for a rival that does not take the finding away by itself: at most it is not excluded."""
+    return replace(found, ruled_out=None) if found.ruled_out is False else found
+
+
 def against(rivals: Sequence[Counter]) -> Counter | None:
     """The first rival that was found."""
     return next((one for one in rivals if one.ruled_out is False), None)
@@ -148,6 +153,13 @@ def for_all(findings: Sequence[Finding]) -> Finding:
     return replace(strongest(findings), curves=curves)
 
 
+def seen_on(finding: Finding, curves: Sequence[Curve], *, bounds: Sequence[Curve]) -> Finding:
+    """One finding for all curves where it was seen; only where it bounds them does it explain others."""
+    scope = dict.fromkeys(curve.label for curve in curves)
+    bound = dict.fromkeys(curve.label for curve in bounds)
+    return replace(finding, scope=", ".join(scope), curves=tuple(bound))
+
+
 def silence(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
     """Why nothing is found there: the first contradicted or missing signal, else the rival that was found."""
     return _objection(where, unclear(signals), rivals)
@@ -169,6 +181,12 @@ def reason(signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
     """Why nothing is found: what contradicts it, signal or rival, else what is missing."""
     found = against(rivals)
     return contradicted(signals) or (unclear(signals) if found is None else found.text)
+
+
+def unwatched(facts: Facts, otherwise: str) -> str:
+    """Why nothing is known of the service's processes: none was watched, or else what else is missing."""
+    watched = any(step.processes for curve in facts.curves for step in curve.steps)
+    return otherwise if watched else "no process was watched: --pid PID, or --start CMD"
 
 
 # --- rivals of every rule ---------------------------------------------------------------------------------

@@ -62,10 +62,8 @@ def own_rival(storage: StorageWatch) -> Counter:
 
 def why_none(facts: Facts) -> str:
     """Why nothing is known of storage, and what would tell."""
-    watched = any(step.processes for curve in facts.curves for step in curve.steps)
-    if not watched:
-        return "no process was watched: --pid PID, or --start CMD"
-    return "what the processes write is not known: /proc/PID/io may be read by their user and by root"
+    lack = "what the processes write is not known: /proc/PID/io may be read by their user and by root"
+    return weigh.unwatched(facts, lack)
 
 
 def size(value: float) -> str:
