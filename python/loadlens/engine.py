@@ -272,8 +272,3 @@ def read_due_times(path: str, text: ReplayText) -> Replay | tuple[str, ...]:
         speed=text.speed,
         from_first=text.from_first,
     )
-
-
-def read_intervals(path: Path) -> list[tuple[float, float, str, bytes, bytes]]:
-    """(start_s, length_s, tag, bucket upper values, counts) of each line of an interval log."""
-    return _engine.read_intervals(str(path))

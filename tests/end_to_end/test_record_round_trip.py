@@ -21,8 +21,7 @@ from typing import Any
 
 import pytest
 
-from loadlens import store
-from loadlens.engine import read_intervals
+from loadlens import _engine, store
 from loadlens.model.trial import TrialStatus
 from loadlens.store.reading import TrialRecord
 from tests import records
@@ -466,7 +465,9 @@ def test_both_readers_of_histograms_agree(written: tuple[Drawn, list[TrialRecord
     ]
     engines = [
         (start, tag, np.frombuffer(values, "<u8").tolist(), np.frombuffer(counts, "<u8").tolist())
-        for start, _, tag, values, counts in read_intervals(live.path / "live" / "intervals.hlog")
+        for start, _, tag, values, counts in _engine.read_intervals(
+            str(live.path / "live" / "intervals.hlog")
+        )
     ]
 
     assert ours == engines

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadlens import engine, store
+from loadlens import _engine, store
 from loadlens.model.trial import TrialStatus
 from loadlens.run.study import run_study
 from tests import tiny
@@ -82,7 +82,7 @@ def test_counters_and_histograms_count_what_the_samples_hold(run: store.RunRecor
 def test_the_record_reads_histograms_as_the_engine_does(run: store.RunRecord) -> None:
     """Two decoders of one format, one of them the HdrHistogram crate."""
     for trial in run.trials:
-        theirs = engine.read_intervals(trial.path / "intervals.hlog")
+        theirs = _engine.read_intervals(str(trial.path / "intervals.hlog"))
         ours = trial.intervals()
         assert len(ours) == len(theirs) > 0
         for mine, (start_s, length_s, tag, values, counts) in zip(ours, theirs, strict=True):
