@@ -2,7 +2,9 @@
 
 **Means.** The kernel keeps connections that stand until the service accepts them, and only so many: its
 backlog. What comes on top is dropped, and the client asks again after a second, then after two more, then
-after four. A few such requests take a thousand times as long as the others.
+after four. A few such requests take a thousand times as long as the others. How many connections are accepted
+a second is a lower bound of what the service can accept, and so is the throughput: who was dropped asks for
+nothing while it waits, so the backlog may run empty meanwhile, and probes and checks are accepted besides.
 
 **Needs.** More than 3 segments of new connections that the kernel dropped at the service's port, or at
 least two connections, and 0.02 % of them, that stood after just as long as a client waits before it asks
@@ -27,9 +29,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import completed
 from loadlens.looks import numbers
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, KernelWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
 
 ID = "accept.drops"
 TITLE = "connections are dropped before they are accepted"
@@ -72,6 +75,13 @@ class Look:
         if self.watch is None or not self.watch.connects or self.watch.resent is None:
             return 0.0
         return self.watch.resent / self.watch.connects
+
+    @property
+    def opens(self) -> float | None:
+        """Connections for each request of the load; none: not recorded."""
+        return (
+            None if self.watch is None or not self.watch.answered else self.watch.opened / self.watch.answered
+        )
 
     @property
     def is_dropping(self) -> bool:
@@ -124,7 +134,7 @@ def _finding(look: Look) -> Finding | None:
         scope=look.curve.label,
         statement=weigh.statement(_statement(look)),
         explanation=_explanation(look),
-        evidence=(drops.evidence, resent.evidence),
+        evidence=(drops.evidence, resent.evidence, *_accepted_evidence(look)),
         counter=tuple(rivals),
         advice=f"Raise the backlog{backlog} (listen, net.core.somaxconn), accept in a loop that does nothing "
         "else, and let clients keep connections.",
@@ -182,10 +192,28 @@ def _late_rival(look: Look) -> Counter:
 def _at_stake(look: Look) -> float:
     """Share of the response time that waiting to ask again takes, at least."""
     mean = look.step.response.mean
-    if not isinstance(mean, Estimate) or mean.point <= 0 or look.watch is None or not look.watch.answered:
+    if not isinstance(mean, Estimate) or mean.point <= 0 or look.opens is None:
         return 0.0
-    opens = look.watch.opened / look.watch.answered  # of a request
-    return min(1.0, look.resent_share * opens * FIRST_WAIT_S / mean.point)
+    return min(1.0, look.resent_share * look.opens * FIRST_WAIT_S / mean.point)
+
+
+def _accepted(look: Look) -> float | None:
+    """Connections of the load that were accepted per second; none: not recorded."""
+    rate = completed(look.step)
+    return None if look.opens is None or rate <= 0 else rate * look.opens
+
+
+def _accepted_evidence(look: Look) -> tuple[Evidence, ...]:
+    """Told, not needed: it bounds from below what the service can accept, and nothing does from above."""
+    rate = _accepted(look)
+    if rate is None:
+        return ()
+    told = numbers.with_unit(rate, "1/s")
+    text = (
+        f"{told} connections of the load are accepted at {look.at}, a lower bound: who was dropped asks for "
+        "nothing while it waits, and probes and checks are accepted besides"
+    )
+    return (Evidence("accept.rate", text, f"accepts {told} or more", rate, rate, None, None, True),)
 
 
 def _statement(look: Look) -> str:
@@ -197,10 +225,13 @@ def _statement(look: Look) -> str:
 def _explanation(look: Look) -> str:
     waited = numbers.with_unit(FIRST_WAIT_S, "s")
     mean = weigh.short(look.step.response.mean)
+    rate = _accepted(look)
+    least = "" if rate is None else f" The service can accept {numbers.with_unit(rate, '1/s')} or more."
     if look.resent is None or look.watch is None or not look.watch.connects:
-        return f"A client asks again after {waited}; a request takes {mean} on average."
+        return f"A client asks again after {waited}; a request takes {mean} on average.{least}"
     share = weigh.percent(look.resent_share)
-    return f"{share} of the connections were asked for again after {waited} or more; a request takes {mean}."
+    again = f"{share} of the connections were asked for again after {waited} or more"
+    return f"{again}; a request takes {mean}.{least}"
 
 
 def _silence(looks: list[Look]) -> str:

@@ -93,3 +93,31 @@ def test_where_nobody_watched_nothing_is_assessed() -> None:
 def test_one_trial_is_probable() -> None:
     assert isinstance(found := assess(facts(seen(30.0, resent=20, trials=1))), Finding)
     assert found.grade is Grade.PROBABLE
+
+
+@pytest.mark.parametrize(("answered", "rate", "told"), [(1_000, 100.0, "100 /s"), (4_000, 25.0, "25.0 /s")])
+def test_what_is_accepted_is_said_to_be_a_lower_bound(answered: int, rate: float, told: str) -> None:
+    """100 requests a second, on a connection each, or four on each: 25 connections."""
+    built = seen(30.0, resent=20)
+    top = built.steps[-1]
+    assert top.connections is not None
+    reused = replace(top, connections=replace(top.connections, answered=answered))
+
+    found = assess(facts(replace(built, steps=(built.steps[0], reused))))
+
+    assert isinstance(found, Finding)
+    (said,) = [e for e in found.evidence if e.signal == "accept.rate"]
+    assert (said.value, said.low, said.high) == (rate, rate, None)
+    assert "a lower bound" in said.text
+    assert f"can accept {told} or more" in found.explanation
+
+
+def test_without_connections_nothing_is_said_of_what_is_accepted() -> None:
+    built = seen(30.0)
+    blind = tuple(replace(one, connections=None) for one in built.steps)
+
+    found = assess(facts(replace(built, steps=blind)))
+
+    assert isinstance(found, Finding)
+    assert "accept.rate" not in {e.signal for e in found.evidence}
+    assert "accept" not in found.explanation
