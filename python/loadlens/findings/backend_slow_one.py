@@ -4,10 +4,14 @@
 and where turns are equal the service is full when that one is.
 
 **Needs.** Below the knee the slowest replica takes 1.25 times as long for a request as the others do on
-average, the interval above 1.1 (where trials are too short for one, that of its ratios at three levels or
-more); it gets no more than 1.1 times the mean of the requests; each request goes to one of the replicas.
-Without such an interval it is suspected: a few answers of equal replicas differ by more. So it is where the
-load asks several kinds of requests: a gateway may send each kind elsewhere.
+average, the interval above 1.1; it gets no more than 1.1 times the mean of the requests; each request goes to
+one of the replicas. Without such an interval it is suspected: a few answers of equal replicas differ by more.
+So it is where the load asks several kinds of requests: a gateway may send each kind elsewhere.
+
+**Estimated by.** Where the times of all replicas have intervals, the ratio of their means over all requests
+below the knee, with the errors of both. Else three levels or more are so many looks at one ratio: their
+geometric mean, with Student's t on its logarithm; the times told are geometric means over the levels then,
+too. With fewer levels it is the ratio of the means again, and its interval is open.
 
 **Ruled out by.** More requests than the others get (then it is the balancer); waiting for a core that is half
 of the difference (then it is the place, not the replica); a server that the load does not ask; a generator
@@ -24,7 +28,7 @@ not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,13 +83,7 @@ class _Slowest:
 
     own: _Time
     others_s: float
-    low: float | None  # of the ratio; none: open
-    high: float | None
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long it takes."""
-        return self.own.seconds / self.others_s
+    ratio: Interval  # how many times as long it takes, by one estimator; open: too little was seen
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
@@ -107,7 +105,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     found = [f for curve, levels, s in known if (f := _finding(curve, levels, s)) is not None]
     if found:
         return weigh.for_all(found)
-    _, levels, slowest = max(known, key=lambda one: one[2].ratio)
+    _, levels, slowest = max(known, key=lambda one: one[2].ratio.point)
     return Absent(ID, TITLE, _silence(levels, slowest))
 
 
@@ -140,24 +138,46 @@ def _slowest(levels: list[Level]) -> _Slowest | None:
     mean = sum(time.seconds for time in others) / len(others)
     if mean < LEAST_S:
         return None
+    return _of_times(own, others, mean) or _of_levels(own, timed) or _without_interval(own, mean)
+
+
+def _of_times(own: _Time, others: list[_Time], mean: float) -> _Slowest | None:
+    """The ratio of the means over all requests; none where one of the times has no interval."""
     halves = [time.half for time in others if time.half is not None]
-    if own.half is not None and len(halves) == len(others):
-        beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
-        ratio = own.seconds / mean
-        half = ratio * math.hypot(own.half / own.seconds, beside / mean)
-        return _Slowest(own, mean, ratio - half, ratio + half)
-    # Too few answers were seen in each trial for an interval: levels are so many looks at the same ratio.
-    found = over_trials(np.array([_ratio(level, own.place) for level in timed]))
-    if isinstance(found, Interval):
-        return _Slowest(own, mean, found.low, found.high)
-    return _Slowest(own, mean, None, None)
+    if own.half is None or len(halves) < len(others):
+        return None
+    beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
+    ratio = own.seconds / mean
+    half = ratio * math.hypot(own.half / own.seconds, beside / mean)
+    return _Slowest(own, mean, Interval(ratio, ratio - half, ratio + half, own.requests, "ratio of means"))
 
 
-def _ratio(level: Level, place: int) -> float:
-    """Its time over the mean of the others at one level; 0: it cannot be told."""
-    times = [r.time.point for r in level.balance.replicas if isinstance(r.time, Estimate)]
-    beside = (sum(times) - times[place]) / (len(times) - 1)
-    return times[place] / beside if beside > 0 else 0.0
+def _of_levels(own: _Time, timed: list[Level]) -> _Slowest | None:
+    """The typical ratio of several levels, each a look at the same one; none where they are too few.
+
+    Its ends stand about the mean of the levels, in which all count alike: the ratio of means over requests,
+    most of which a single level may have had, could lie outside.
+    """
+    looks = [_beside(level, own.place) for level in timed]
+    if any(look is None for look in looks):
+        return None
+    pairs = np.array(looks, dtype=np.float64)
+    found = over_trials(pairs[:, 0] / pairs[:, 1])
+    if not isinstance(found, Interval):
+        return None
+    others_s = float(np.exp(np.log(pairs[:, 1]).mean()))
+    return _Slowest(replace(own, seconds=found.point * others_s), others_s, found)
+
+
+def _without_interval(own: _Time, mean: float) -> _Slowest:
+    return _Slowest(own, mean, Interval(own.seconds / mean, None, None, own.requests, "ratio of means"))
+
+
+def _beside(level: Level, place: int) -> tuple[float, float] | None:
+    """Its time and the mean of the others at one level, seconds; none: it cannot be told."""
+    times = [weigh.point(replica.time) for replica in level.balance.replicas]
+    others = (sum(times) - times[place]) / (len(times) - 1)
+    return (times[place], others) if times[place] > 0 and others > 0 else None
 
 
 def _over(levels: list[Level], place: int) -> _Time:
@@ -178,7 +198,7 @@ def _over(levels: list[Level], place: int) -> _Time:
 
 
 def _signals(levels: list[Level], slowest: _Slowest) -> list[weigh.Signal]:
-    ratio, low = slowest.ratio, slowest.low
+    ratio, low = slowest.ratio.point, slowest.ratio.low
     is_clear = low is not None and low >= LEAST_SLOWER
     begins = "has no lower end" if low is None else f"begins at {low:.2f}"
     evidence = Evidence(
@@ -189,7 +209,7 @@ def _signals(levels: list[Level], slowest: _Slowest) -> list[weigh.Signal]:
         f"{ratio:.2f} times as slow",
         ratio,
         low,
-        slowest.high,
+        slowest.ratio.high,
         SLOWER,
         None if ratio >= SLOWER and not is_clear else ratio >= SLOWER,
     )
@@ -232,22 +252,21 @@ def _finding(curve: Curve, levels: list[Level], slowest: _Slowest) -> Finding | 
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
         return None
-    count = len(levels[0].balance.replicas)
+    count, ratio = len(levels[0].balance.replicas), slowest.ratio.point
     own, others = seconds(slowest.own.seconds), seconds(slowest.others_s)
     return Finding(
         rule=ID,
         grade=grade,
-        impact=1 - 1 / slowest.ratio,
+        impact=1 - 1 / ratio,
         scope=curve.label,
         statement=weigh.statement(
-            f"One of {count} replicas takes {slowest.ratio:.2f} times as long as the others "
-            f"({own}, not {others})"
+            f"One of {count} replicas takes {ratio:.2f} times as long as the others ({own}, not {others})"
         ),
         explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
-        f"{count} to its own pace: as fast as the others they would bear {slowest.ratio:.1f} times as much.",
+        f"{count} to its own pace: as fast as the others they would bear {ratio:.1f} times as much.",
         confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
         curves=(curve.label,),
     )

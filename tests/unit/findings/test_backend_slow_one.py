@@ -69,12 +69,16 @@ def opened(built: BalanceWatch) -> BalanceWatch:
     return replace(built, replicas=replicas)
 
 
-def ladder(*times: tuple[float | None, ...]) -> Curve:
+def ladder(*times: tuple[float | None, ...], last: int = 3000) -> Curve:
+    """Levels too short for intervals, of 3,000 requests each, and the last one of so many."""
+    requests = [3000] * (len(times) - 1) + [last]
+    seen = zip(times, requests, strict=True)
+    return climbing(*(opened(balance(EVEN, own, requests=n, waiting=QUIET)) for own, n in seen))
+
+
+def climbing(*seen: BalanceWatch) -> Curve:
     """Users 1, 2, 4 ...; the capacity of 4,000 a second and 20 ms alone make a knee of 80 users."""
-    steps = [
-        step(2.0**n, 50 * 2.0**n, 0.02, balances=(opened(balance(EVEN, own, waiting=QUIET)),))
-        for n, own in enumerate(times)
-    ]
+    steps = [step(2.0**n, 50 * 2.0**n, 0.02, balances=(built,)) for n, built in enumerate(seen)]
     full = [step(users, 4000.0, users / 4000) for users in (160.0, 320.0)]
     return curve(*steps, *full, think=0.0)
 
@@ -94,6 +98,37 @@ def test_levels_that_agree_stand_for_the_interval_that_short_trials_lack() -> No
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.STRONG
     assert finding.evidence[0].low == pytest.approx(1.93, abs=0.01)
+
+
+def test_the_ratio_of_several_levels_is_their_mean_and_lies_within_its_own_interval() -> None:
+    """Ratios of 2 at four levels and 1.5 at the one that has 99 % of the requests.
+
+    Their geometric mean is (2^4 x 1.5)^(1/5) = 1.888; the logarithms have a standard deviation of 0.1286, and
+    t of four degrees makes 2.776 x 0.1286 / sqrt(5) = 0.160 of it: 1.61 to 2.22. Over all requests it is
+    1.51. The times are geometric means, too: (40^4 x 30)^(1/5) = 37.8 ms beside 20.
+    """
+    twice = (0.02, 0.02, 0.04)
+
+    finding = assess(facts(ladder(twice, twice, twice, twice, (0.02, 0.02, 0.03), last=1_200_000)))
+
+    assert isinstance(finding, Finding)
+    ratio = finding.evidence[0]
+    assert ratio.value == pytest.approx(24**0.2)
+    assert (ratio.low, ratio.high) == (pytest.approx(1.61, abs=0.005), pytest.approx(2.215, abs=0.005))
+    assert finding.statement.startswith("One of 3 replicas takes 1.89 times as long")
+    assert "(37.8 ms, not 20.0 ms)" in finding.statement
+    assert finding.impact == pytest.approx(1 - 1 / 24**0.2)
+
+
+def test_times_with_intervals_make_a_ratio_of_means_over_all_requests() -> None:
+    """1,500 requests of 30 ms and 3,000 of 60: (30 + 2 x 60) / 3 = 50 ms, beside 20 and 20."""
+    light = balance(EVEN, (0.02, 0.02, 0.03), requests=1500, waiting=QUIET)
+    busy = balance(EVEN, (0.02, 0.02, 0.06), requests=3000, waiting=QUIET)
+
+    finding = assess(facts(climbing(light, busy)))
+
+    assert isinstance(finding, Finding)
+    assert finding.evidence[0].value == pytest.approx(2.5)
 
 
 def test_a_level_that_did_not_time_every_replica_counts_for_none() -> None:
