@@ -263,11 +263,14 @@ def _levels(levels: Mapping[str, object]) -> str:
     return ", ".join(f"{factor}={level}" for factor, level in levels.items())
 
 
+def _where(claim: Json) -> str:
+    """Of which cases it speaks, where not of all: several claims may differ in that alone."""
+    return f" at {_levels(claim['where'])}" if claim.get("where") else ""
+
+
 def _ratio(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     of, to = claim.get("of") or {}, claim.get("to") or {}
-    words = f"{_words(claim)}: {_levels(of)} over {_levels(to)}"
-    if claim.get("where"):
-        words += f" at {_levels(claim['where'])}"
+    words = f"{_words(claim)}: {_levels(of)} over {_levels(to)}{_where(claim)}"
     published = claim.get("published")
     tolerance = claim.get("within")
     shown = "" if published is None else f"{published:g}"
@@ -309,9 +312,7 @@ def _holds(
 
 def _rises(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     over = str(claim["over"])
-    words = f"{_words(claim)} rises over {over}"
-    if claim.get("where"):
-        words += f" at {_levels(claim['where'])}"
+    words = f"{_words(claim)} rises over {over}{_where(claim)}"
     found = sorted(_cases_where(claim, cases, {}), key=lambda case: _number(case.levels.get(over, "")))
     figures = [figure_of(case, claim["metric"], claim.get("step")) for case in found]
     known = [f for f in figures if isinstance(f, Estimate)]
@@ -336,7 +337,7 @@ def _rises(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
 def _order(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     across = str(claim["across"])
     expected = [str(level) for level in claim.get("expected") or ()]
-    words = f"{_words(claim)}: order across {across}"
+    words = f"{_words(claim)}: order across {across}{_where(claim)}"
     found: dict[str, Estimate] = {}
     for level in expected:
         matching = _cases_where(claim, cases, {across: level})
@@ -361,7 +362,7 @@ def _order(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
 
 def _same(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
     across = str(claim["across"])
-    words = f"{_words(claim)} is the same across {across}"
+    words = f"{_words(claim)} is the same across {across}{_where(claim)}"
     tolerance = float(claim.get("within") or AGREES_WITHIN)
     figures = [figure_of(case, claim["metric"], claim.get("step")) for case in _cases_where(claim, cases, {})]
     known = [f for f in figures if isinstance(f, Estimate)]

@@ -288,6 +288,12 @@ def test_claims_about_shape_hold_or_not_with_our_figure() -> None:
 
     assert section is not None
     assert [claim.holds for claim in section.claims] == [True, True, False, False]
+    assert [claim.claim for claim in section.claims] == [
+        "response time mean of order in rush: users=20 over users=5 at processes=1",
+        "response time mean of ping in rush rises over users at processes=1",
+        "throughput in rush: order across processes at users=20",
+        "throughput in rush is the same across processes at users=20",
+    ]
     assert point(section.claims[0].ours) == pytest.approx(3.93 / 0.867, rel=0.02)
 
 
