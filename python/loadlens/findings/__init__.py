@@ -174,6 +174,11 @@ def assess(facts: Facts) -> Verdict:
 
 
 def _place(finding: Finding) -> tuple[bool, bool, float, int]:
+    """Causes first, then what they explain, then notes; each by what is at stake where it is worst.
+
+    How many cases it holds in does not weigh: how many there are is the study's choice, and those in which
+    nothing is wrong make the one at fault no better. Where it holds, its scope says.
+    """
     is_folded = finding.explained_by is not None
     return finding.rule in NOTES, is_folded, -round(finding.impact, 2), -finding.grade
 

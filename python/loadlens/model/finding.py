@@ -106,7 +106,7 @@ class Finding:
 
     rule: str  # "eventloop.blocked"
     grade: Grade
-    impact: float  # share of the response time, capacity or validity at stake, 0-1; orders the report
+    impact: float  # share of response time, capacity or validity at stake at its worst, 0-1; the order
     scope: str  # where it holds, in the study's own words: "POST /x · workers=1"
     statement: str  # at most 90 characters, one verb, at least one number
     explanation: str  # one or two sentences

@@ -125,6 +125,18 @@ def test_throughput_that_still_grows_is_not_short_of_cores() -> None:
     assert "brought +" in answer.reason
 
 
+@pytest.mark.parametrize("more", [0, 1, 20])
+def test_cases_in_which_nothing_is_wrong_make_the_one_at_fault_no_better(more: int) -> None:
+    """21 % is at stake on one curve, however many a study has beside it."""
+    calm = [curve(*full(OwnCores(1, 0.3, 0.1)).steps, label=f"calm {n}") for n in range(more)]
+
+    finding = assess(facts(*calm, full(), cores=1))
+
+    assert isinstance(finding, Finding)
+    assert finding.impact == pytest.approx(0.21)
+    assert finding.scope == "k=1"
+
+
 @pytest.mark.parametrize(
     ("lag", "waiting", "kind"), [(2e-3, 0.6, Finding), (2e-3, 0.09, Absent), (9e-4, 0.6, Absent)]
 )
