@@ -119,6 +119,21 @@ def _disk(draws: Draws) -> Drawn:
     )
 
 
+def _stored_and_logged(draws: Draws) -> Drawn:
+    # The page is waited for; the line stays in the cache, and the system writes it when it likes.
+    base, pages, line = draws.scaled(2, 6), draws.whole(1, 4), draws.whole(80, 400)
+    log = {"do": "write", "file": "access.log", "bytes": line}
+    store = {"do": "store", "file": "table.data", "pages": pages}
+    beside = LIMITS_OF_THE_MACHINE | {"saturation.plateau", "downstream.serialised", "db.lock"}
+    return pair(
+        server(draws, wait(base), log, store, folder="@folder"),
+        Label((need("disk.bound", tier="B"),), beside),
+        {"written": Number(4096 * pages, "bytes"), "line": Number(line, "bytes")},
+        server(draws, wait(base), log, folder="@folder"),
+        Label((), LIMITS_OF_THE_MACHINE),
+    )
+
+
 def _varied_lock(draws: Draws) -> Drawn:
     """A near miss of drifts and pauses: a lock whose holding times vary a great deal."""
     base, hold = draws.scaled(1, 4), draws.scaled(6, 15)
@@ -152,6 +167,12 @@ FAMILIES: Final = (
     ),
     Family(
         "disk-bound", "each request waits until its data is on the disk", _disk, looks_like=("synced-log",)
+    ),
+    Family(
+        "stored-and-logged",
+        "each request waits until its page is on the disk, and adds a line to a log that nobody waits for",
+        _stored_and_logged,
+        looks_like=("synced-log",),
     ),
     Family("varied-lock", "a lock that is held for memoryless times", _varied_lock, looks_like=("db-pool",)),
 )

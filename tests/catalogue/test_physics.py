@@ -515,6 +515,26 @@ def stores(drawn: Drawn) -> None:
     assert found.cpu_s < 0.5 * 0.8  # the device works, not the processor
 
 
+def stores_and_logs(drawn: Drawn) -> None:
+    each, line = value(drawn.flawed, "written"), value(drawn.flawed, "line")
+
+    with up(drawn.flawed) as service:
+        before = stored_bytes(service)
+        found = drive(service, users=4, seconds=0.8)
+        stored = stored_bytes(service) - before
+        logged = (service.folder / "access.log").stat().st_size
+    with up(drawn.twin) as service:
+        alone = drive(service, users=4, seconds=0.4)
+        logged_alone = (service.folder / "access.log").stat().st_size
+        cached = stored_bytes(service)
+
+    # Beside its page a request dirties a part of one of the log, which goes to the disk when it is full.
+    assert found.answered * each <= stored <= (found.answered + 4) * (each + line) + 8 * 4096
+    assert found.answered * line <= logged <= (found.answered + 4) * line
+    assert alone.answered * line <= logged_alone <= (alone.answered + 4) * line
+    assert cached <= 2 * logged_alone + 8 * 4096
+
+
 def is_throttled(drawn: Drawn) -> None:
     quota = value(drawn.flawed, "quota")
 
@@ -688,6 +708,7 @@ CHECKS: dict[str, Check] = {
     "starved-connections": some_starve,
     "synced-log": logs,
     "disk-bound": stores,
+    "stored-and-logged": stores_and_logs,
     "varied-lock": saturates,
     "quota": is_throttled,
     "paging": pages,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NOT_READ = Insufficient("not read in the measured part")
 FEWEST_LOOKS = 5
-BLOCKED = "threads_blocked"
+BLOCKED, CHANGED = "threads_blocked", "files_changed"
 Found = Interval | Insufficient
 
 
@@ -37,6 +37,7 @@ class Storage:
     stalled: Found
     blocked: Found  # share of the looks at which a thread of the services slept in the kernel
     blocked_threads: Found  # how many did, on average
+    stored: Found  # share of the looks that found a file changed which they write elsewhere than at its end
 
 
 def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process]) -> Storage | None:
@@ -62,7 +63,8 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         for name in ("io_some", "io_full")
         if (f"pressure_{name}_s", "") in table
     }
-    blocked, blocked_threads = _blocked(processes, begin, end)
+    blocked, blocked_threads = _looks(processes, BLOCKED, begin, end)
+    stored, _ = _looks(processes, CHANGED, begin, end)
     return Storage(
         written=_of_all(processes, "write_bytes"),
         read=_of_all(processes, "read_bytes"),
@@ -75,6 +77,7 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         stalled=_share(pressure.get("io_full", NOT_READ)),
         blocked=_share(blocked),
         blocked_threads=blocked_threads,
+        stored=_share(stored),
     )
 
 
@@ -86,9 +89,9 @@ def _devices(
             yield device, rate
 
 
-def _blocked(processes: Sequence[Process], begin: float, end: float) -> tuple[Found, Found]:
-    """How often some thread slept in the kernel, and how many on average, of all processes together."""
-    told = [process.series[BLOCKED] for process in processes if BLOCKED in process.series]
+def _looks(processes: Sequence[Process], gauge: str, begin: float, end: float) -> tuple[Found, Found]:
+    """How often a gauge of all processes together was not zero, and its mean over the looks."""
+    told = [process.series[gauge] for process in processes if gauge in process.series]
     together = added(told) if len(told) == len(processes) else None
     counts = None if together is None else together.between(begin, end).values
     if counts is None or counts.size < FEWEST_LOOKS:

@@ -114,6 +114,7 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
         blocked_threads=case.level_figure(
             "threads.blocked", "threads", [one.blocked_threads for one in known]
         ),
+        stored=case.level_figure("files.changed", "share", [one.stored for one in known]),
     )
 
 

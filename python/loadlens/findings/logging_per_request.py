@@ -4,7 +4,9 @@
 service does more.
 
 **Needs.** Files that the service writes at their end grow by 40 bytes or more for each request, in proportion
-to the requests. And a cost: some task of the machine waits for storage at least 5 % of the time.
+to the requests. And a cost: threads of the service that sleep without being interruptible, as who waits for
+storage does, one at a time half of the time, or always and each request twice as long as at the lightest
+load; else some task of the machine that waits for storage at least 5 % of the time.
 
 **Ruled out by.** More than 4 KiB a request: that is data, not a line. A comparison, where the study has one:
 two curves that are asked the same and differ in one factor only, of which one writes lines and the other does
@@ -12,11 +14,16 @@ not. A generator that did not send in time, or other programs on one of the two,
 unsure.
 
 **Thresholds.** 40 bytes are a time, a path and a status. 5 %: the least that a change of capacity is worth.
+Half of the time asleep: as in `disk.bound`. 5 % of the looks at which another file had changed: data that is
+kept for requests changes at every look. A page beyond those of the line: the file system's own.
 
-**Grade.** Suspected at most without a comparison: that lines are written and storage is waited for does not
-show that it is for them. With one it is probable when the curve without lines does at least 1.05 times as
-much, its whole interval above, and absent when it does not. It is no surer than that: what grows at the end
-of a file may be a journal of data, and whoever chose the factor knows what else it changes.
+**Grade.** Suspected at most where the sleep may be for something else: that lines are written and storage is
+waited for does not show that it is for them. Probable where threads sleep and lines are all that there is to
+wait for: no other file that the service holds open changed, hardly anything is read, and what goes to storage
+for a request is the pages of its line and one more. A file that is opened, written and closed again within a
+request is not seen, so it is no surer than that. With a comparison it is probable when the curve without
+lines does at least 1.05 times as much, its whole interval above, and absent when it does not: what grows at
+the end of a file may be a journal of data, and whoever chose the factor knows what else it changes.
 
 **Do.** Write lines in batches or from another thread, sample them, or log less.
 
@@ -25,6 +32,7 @@ of a file may be a journal of data, and whoever chose the factor knows what else
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,14 +40,14 @@ import numpy as np
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import writing
 from loadlens.looks import numbers
-from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed
+from loadlens.model.facts import Curve, Facts, Step, StorageWatch
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, Grade, NotAssessed
 from loadlens.stats.comparing import compare_pairs
 from loadlens.stats.interval import Insufficient, Interval
 
 ID = "logging.per-request"
 TITLE = "logging each request costs capacity"
-EXPLAINS: tuple[str, ...] = ()
+EXPLAINS: tuple[str, ...] = ("disk.bound", "saturation.plateau", "downstream.serialised", "db.lock")
 
 LEAST_LINE = 40.0  # bytes of a request
 MOST_LINE = 4096.0
@@ -47,6 +55,9 @@ PROPORTIONAL = 0.25  # coefficient of variation over the levels: buffers are wri
 WITHOUT = 0.1  # of the bytes of a request: a curve below is one without lines
 WAITING = 0.05  # of the time some task waits for storage
 GAIN = 1.05  # throughput without lines over that with them
+ELSEWHERE = 0.05  # of the looks at which another file had changed
+PAGE = 4096.0
+FEW_READ = 512.0  # bytes of a request: a sector
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +73,18 @@ class _Pair:
 
 
 def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look for a comparison first, else for lines and waiting."""
+    """Look for a comparison first, else for who waits for lines, else for lines and waiting."""
     lines = {c.label: line for c in facts.curves if (line := writing.per_request(c, "appended")) is not None}
     if not lines:
         return NotAssessed(ID, TITLE, f"{writing.why_none(facts)}, or nobody looked at logs then")
     pairs = [pair for one in facts.curves for other in facts.curves if (pair := _pair(one, other, lines))]
     if pairs:
         return _compared(facts, max(pairs, key=lambda pair: pair.ratio.point))
-    found = [f for curve in facts.curves if (f := _suspected(curve)) is not None]
+    curves = [curve for curve in facts.curves if curve.label in lines]
+    found = [f for curve in curves if (f := _waited_for(curve) or _suspected(curve)) is not None]
     if found:
-        return weigh.for_all(found)
+        best = max(one.grade for one in found)
+        return weigh.for_all([one for one in found if one.grade == best])
     return _silence(facts, lines)
 
 
@@ -170,10 +183,10 @@ def _weight(rival: Counter) -> int:
 # --- without one ------------------------------------------------------------------------------------------
 
 
-def _signals(curve: Curve) -> list[weigh.Signal]:
+def _lines(curve: Curve) -> list[weigh.Signal]:
+    """Whether each request adds a line, at any load."""
     appended = writing.per_request(curve, "appended")
     assert appended is not None  # asked of curves where it is known
-    storage = writing.known(curve)[-1][1]
     spread = appended.variation
     bytes_ = f"files that are written at their end grow by {writing.size(appended.mean)} a request"
     line = weigh.stated(
@@ -189,6 +202,11 @@ def _signals(curve: Curve) -> list[weigh.Signal]:
         if spread is None
         else f"over the levels that varies by {weigh.percent(spread)} (limit {weigh.percent(PROPORTIONAL)})",
     )
+    return [line, steady]
+
+
+def _signals(curve: Curve) -> list[weigh.Signal]:
+    storage = writing.known(curve)[-1][1]
     waits = weigh.at_least(
         "storage.waiting",
         storage.waiting,
@@ -197,12 +215,76 @@ def _signals(curve: Curve) -> list[weigh.Signal]:
         f"(limit {weigh.percent(WAITING)})",
         chip="storage is waited for",
     )
-    return [line, steady, waits]
+    return [*_lines(curve), waits]
+
+
+def _waited_for(curve: Curve) -> Finding | None:
+    """Threads sleep, and lines are all that there is to wait for; none where that is not sure."""
+    step, storage = writing.known(curve)[-1]
+    asleep, appended = writing.asleep(curve, step, storage), writing.per_request(curve, "appended")
+    if asleep is None or appended is None:
+        return None
+    signals = [*_lines(curve), asleep]
+    rivals = [_elsewhere(storage), _whole_files(curve), _reading(curve), weigh.generator_rival(step)]
+    grade = weigh.grade_of(signals, rivals, cap=min(Grade.PROBABLE, weigh.cap_of(curve)))
+    if grade is None or grade < Grade.PROBABLE or any(rival.ruled_out is not True for rival in rivals):
+        return None
+    each, part = writing.size(appended.mean), asleep.evidence.value or 0.0
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, part),
+        scope=curve.label,
+        statement=weigh.statement(
+            f"Threads sleep {weigh.percent(part)} of the time until {each} of a log for each request are kept"
+        ),
+        explanation=f"At {weigh.load_with_unit(curve, step)} these lines are all that the service writes, "
+        "and it reads nothing: what it waits for in the kernel is that they are on the disk.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Write lines in batches or from another thread, and do not wait until each is on the disk.",
+        confirm="the same load with the log off: throughput rises",
+        unknown=("files that are opened, written and closed again within a request",),
+        curves=(curve.label,),
+    )
+
+
+def _elsewhere(storage: StorageWatch) -> Counter:
+    name, share = "data in other files", storage.stored
+    if not isinstance(share, Estimate):
+        return weigh.rival(name, "whether other files changed was not read", None)
+    text = (
+        f"a file that is written elsewhere than at its end had changed at {weigh.percent(share.point)} of "
+        f"the looks (limit {weigh.percent(ELSEWHERE)})"
+    )
+    return weigh.rival(name, text, True if share.point <= ELSEWHERE else None)
+
+
+def _whole_files(curve: Curve) -> Counter:
+    """What is kept beside lines, in files that nobody saw, takes pages as well."""
+    name = "data in files of a request"
+    written, appended = writing.per_request(curve, "written"), writing.per_request(curve, "appended")
+    if written is None or appended is None:
+        return weigh.rival(name, "what goes to storage was not read", None)
+    most = (math.ceil(appended.mean / PAGE) + 1) * PAGE
+    text = (
+        f"{writing.size(written.mean)} a request go to storage, its line needs {writing.size(most)} at most"
+    )
+    return weigh.rival(name, text, True if written.mean <= most else None)
+
+
+def _reading(curve: Curve) -> Counter:
+    name = "reading from storage"
+    read, faults = writing.per_request(curve, "read"), writing.per_request(curve, "major_faults")
+    if read is None or faults is None:
+        return weigh.rival(name, "what comes from storage was not read", None)
+    text = f"{writing.size(read.mean)} and {faults.mean:.2g} pages of memory a request come from storage"
+    return weigh.rival(
+        name, text, True if read.mean <= FEW_READ and faults.mean <= writing.MOST_FAULTS else None
+    )
 
 
 def _suspected(curve: Curve) -> Finding | None:
-    if writing.per_request(curve, "appended") is None:
-        return None
     signals, (step, storage) = _signals(curve), writing.known(curve)[-1]
     rivals = [writing.own_rival(storage), weigh.generator_rival(step)]
     # A cost that nobody looked at is none that may be told: nearly every service writes a log.

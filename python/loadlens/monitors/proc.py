@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from stat import S_ISREG
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
@@ -64,6 +64,14 @@ METRICS: Final = (
         "counter",
         "by which regular files grew that it writes at their end (`O_APPEND`) or as standard output, of its "
         "first 64 descriptors; a file that several processes write counts at one of them",
+        "fd, fdinfo",
+    ),
+    Metric(
+        "files_changed",
+        "",
+        "gauge",
+        "regular files that it holds open to write elsewhere than at their end and that changed since the "
+        "last tick, of its first 64 descriptors; one that several processes write counts at one of them",
         "fd, fdinfo",
     ),
     Metric("minor_faults", "", "counter", "page faults answered from memory", "stat"),
@@ -122,6 +130,13 @@ def wanted(scene: Scene) -> Processes:
     )
 
 
+class _Files(NamedTuple):
+    """Of a process; none where we may not look."""
+
+    appended: int | None  # bytes so far
+    changed: int | None  # files since the last tick
+
+
 class _Stat(NamedTuple):
     comm: str
     parent: int
@@ -133,6 +148,9 @@ class _Stat(NamedTuple):
     threads: int
     started: int
     rss_pages: int
+
+
+_Written = Literal["end", "elsewhere", "not"]  # where a descriptor writes its file
 
 
 class _Thread:
@@ -163,7 +181,7 @@ class _Process:
         self.ended = _Thread()
         self.ended.run_ns = 0
         self.appended = 0
-        self.appends: dict[tuple[int, int, int], bool] = {}  # by descriptor, device and inode
+        self.written: dict[tuple[int, int, int], _Written] = {}  # by descriptor, device and inode
 
     def name(self, comm: str) -> None:
         """A process takes another name when it executes another program."""
@@ -190,6 +208,7 @@ class ProcMonitor:
         self._seen: set[int] = set()
         self._ticks = 0
         self._sizes: dict[tuple[int, int], int] = {}  # of files that are appended to, by device and inode
+        self._times: dict[tuple[int, int], int] = {}  # of the last change of files that are written elsewhere
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """Watch the processes of the spec, and this monitor itself."""
@@ -209,26 +228,27 @@ class ProcMonitor:
         self._find_new()
         with_pss = last or self._ticks % PSS_EVERY == 0
         self._ticks += 1
-        grown: set[tuple[int, int]] = set()
+        counted: set[tuple[int, int]] = set()
         for process in list(self._tracked.values()):
             stat = _read_stat(process.path)
             if stat is None or stat.started != process.started:
                 del self._tracked[process.pid]
                 continue
-            appended = self._read_appended(process, grown)
-            yield from _read_process(process, stat, appended, with_pss=with_pss, all_threads=last)
+            files = self._read_files(process, counted)
+            yield from _read_process(process, stat, files, with_pss=with_pss, all_threads=last)
 
-    def _read_appended(self, process: _Process, grown: set[tuple[int, int]]) -> int | None:
-        """Bytes so far by which the files grew that it appends to; none where we may not look.
+    def _read_files(self, process: _Process, counted: set[tuple[int, int]]) -> _Files:
+        """What became of the files that it writes; none where we may not look.
 
         Args:
             process: Whose descriptors are looked at.
-            grown: Files that were counted in this tick, by whichever process had them first.
+            counted: Files that were counted in this tick, by whichever process had them first.
         """
         try:
             present = sorted(int(name) for name in os.listdir(f"{process.path}/fd"))
         except OSError:
-            return None
+            return _Files(None, None)
+        changed = 0
         for number in present[:FIRST_DESCRIPTORS]:
             try:
                 file = os.stat(f"{process.path}/fd/{number}")
@@ -237,14 +257,20 @@ class ProcMonitor:
             if not S_ISREG(file.st_mode):
                 continue
             name, key = (file.st_dev, file.st_ino), (number, file.st_dev, file.st_ino)
-            if key not in process.appends:
-                process.appends[key] = _appends(process.path, number)
-            if process.appends[key] and name not in grown:
-                grown.add(name)
-                # a file that is met for the first time begins to count; one that was cut off begins anew
+            if key not in process.written:
+                process.written[key] = _where_written(process.path, number)
+            where = process.written[key]
+            if where == "not" or name in counted:
+                continue
+            counted.add(name)
+            # a file that is met for the first time begins to count; one that was cut off begins anew
+            if where == "end":
                 process.appended += max(0, file.st_size - self._sizes.get(name, file.st_size))
                 self._sizes[name] = file.st_size
-        return process.appended
+            else:
+                changed += file.st_mtime_ns != self._times.get(name, file.st_mtime_ns)
+                self._times[name] = file.st_mtime_ns
+        return _Files(process.appended, changed)
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -282,7 +308,7 @@ class ProcMonitor:
 
 
 def _read_process(
-    process: _Process, stat: _Stat, appended: int | None, *, with_pss: bool, all_threads: bool
+    process: _Process, stat: _Stat, files: _Files, *, with_pss: bool, all_threads: bool
 ) -> Iterator[Row]:
     process.name(stat.comm)
     text = process.labels
@@ -301,7 +327,8 @@ def _read_process(
     yield Row("runq_wait_s", text, "s", done.wait_ns / 1e9)
     yield Row("read_bytes", text, "bytes", read_bytes)
     yield Row("write_bytes", text, "bytes", write_bytes)
-    yield Row("appended_bytes", text, "bytes", appended)
+    yield Row("appended_bytes", text, "bytes", files.appended)
+    yield Row("files_changed", text, "", files.changed)
     yield Row("minor_faults", text, "", stat.minor_faults)
     yield Row("major_faults", text, "", stat.major_faults)
     if with_pss:
@@ -420,15 +447,16 @@ def _read_io(path: str) -> tuple[int | None, int | None]:
         return None, None
 
 
-def _appends(path: str, number: int) -> bool:
-    """Whether what is written to a descriptor goes to the file's end."""
+def _where_written(path: str, number: int) -> _Written:
+    """Where what is written to a descriptor goes."""
     try:
         fields = dict(line.split(b":", 1) for line in _read(f"{path}/fdinfo/{number}").splitlines())
         flags = int(fields[b"flags"], 8)
     except (OSError, KeyError, ValueError):
-        return False
-    is_written = flags & os.O_ACCMODE != os.O_RDONLY
-    return is_written and (bool(flags & os.O_APPEND) or number in _STANDARD_OUTPUT)
+        return "not"
+    if flags & os.O_ACCMODE == os.O_RDONLY:
+        return "not"
+    return "end" if flags & os.O_APPEND or number in _STANDARD_OUTPUT else "elsewhere"
 
 
 def _count_descriptors(path: str) -> int | None:

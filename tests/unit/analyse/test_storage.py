@@ -83,6 +83,17 @@ def test_looks_at_sleeping_threads_are_counted_over_all_processes() -> None:
     assert point(found.blocked_threads) == 6 / 8
 
 
+def test_looks_that_found_another_file_changed_are_counted() -> None:
+    series = Series(np.arange(11.0), np.array([0, 1, 2, 0, 0, 0, 0, 0, 0, 5, 5], dtype=np.float64))
+
+    found = storage.read(
+        host(sda_disk_busy_s=0.2), 1.0, 8.0, [replace(process(), series={"files_changed": series})]
+    )
+
+    assert found is not None
+    assert point(found.stored) == 2 / 8
+
+
 def test_four_looks_are_too_few_and_one_process_is_not_all() -> None:
     few = storage.read(host(sda_disk_busy_s=0.2), 1.0, 4.0, [asleep(*range(11))])
     part = storage.read(host(sda_disk_busy_s=0.2), 0.0, 10.0, [asleep(*range(11)), process()])

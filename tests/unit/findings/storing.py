@@ -32,13 +32,15 @@ def storage(
     others: float = 0.0,
     blocked: float | None = None,
     asleep: float | None = None,
+    read: float = 0.0,
+    stored: float | None = None,
 ) -> StorageWatch:
     def figure(value: float | None, make: Any) -> Figure:
         return UNREAD if value is None else make(value)
 
     return StorageWatch(
         written=rate(written),
-        read=rate(0.0),
+        read=rate(read),
         appended=figure(appended, rate),
         major_faults=figure(faults, rate),
         device="d",
@@ -48,6 +50,7 @@ def storage(
         stalled=figure(stalled, share),
         blocked=figure(blocked, share),
         blocked_threads=figure(asleep if asleep is not None else blocked, estimate),
+        stored=figure(stored, share),
     )
 
 

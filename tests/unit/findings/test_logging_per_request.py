@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadlens.findings import assess as every_rule
 from loadlens.findings.logging_per_request import assess
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
@@ -61,6 +62,63 @@ def test_a_cost_that_nobody_could_see_is_not_assessed() -> None:
 
     assert isinstance(answer, NotAssessed)
     assert "log off would decide" in answer.reason
+
+
+def synced(**more: object) -> Curve:
+    """Lines of 200 B, for each of which a thread sleeps until its page is on the disk; no other file."""
+    watch = {"blocked": 0.8, "asleep": 0.8, "stored": 0.0, **more}
+    return writes(4096.0, line=200.0, label="on", **watch)  # type: ignore[arg-type]
+
+
+def test_lines_are_the_cause_where_they_are_all_that_sleeping_threads_can_wait_for() -> None:
+    finding = assess(facts(synced()))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE  # a file that was open for a moment was not seen
+    assert (
+        finding.statement == "Threads sleep 80 % of the time until 200 B of a log for each request are kept"
+    )
+    assert finding.impact == pytest.approx(0.8)
+    assert all(rival.ruled_out for rival in finding.counter)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stored": 0.5},  # a database beside the log
+        {"stored": None},  # nobody looked at other files
+        {"read": 600.0 * 300},  # more than a sector a request is read
+        {"faults": 30.0},  # a tenth of a page a request comes from storage
+        {"blocked": 0.4, "asleep": 0.4},  # asleep less than half of the time
+        {"blocked": 0.8, "asleep": 4.0},  # five at once, each no longer than alone: they wait for no one
+        {"blocked": None, "asleep": None},
+    ],
+)
+def test_where_threads_may_wait_for_something_else_lines_are_suspected_only(more: dict[str, object]) -> None:
+    finding = assess(facts(synced(**more)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.SUSPECTED
+
+
+@pytest.mark.parametrize(("written", "grade"), [(8000.0, Grade.PROBABLE), (8400.0, Grade.SUSPECTED)])
+def test_a_line_takes_its_page_and_one_of_the_file_system(written: float, grade: Grade) -> None:
+    # two pages are 8,192 bytes; three are data of some file that was not seen
+    built = writes(written, line=200.0, blocked=0.8, asleep=0.8, stored=0.0)
+
+    finding = assess(facts(built))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is grade
+
+
+def test_storage_that_lines_keep_busy_is_folded_under_them() -> None:
+    verdict = every_rule(facts(synced()))
+
+    by_rule = {finding.rule: finding for finding in verdict.findings}
+    assert by_rule["logging.per-request"].explained_by is None
+    assert by_rule["disk.bound"].explained_by == "logging.per-request"
+    assert by_rule["saturation.plateau"].explained_by == "logging.per-request"
 
 
 def test_a_comparison_shows_what_lines_cost() -> None:

@@ -284,6 +284,29 @@ def test_files_that_are_written_at_their_end_are_counted_as_they_grow(tmp_path: 
     assert [second - first, cut - second, third - cut] == [300, 0, 20]
 
 
+def test_files_that_change_elsewhere_than_at_their_end_are_counted_at_each_look(tmp_path: Path) -> None:
+    monitor = this_process()
+    (tmp_path / "page").write_bytes(b"x")
+    with (
+        (tmp_path / "log").open("ab", buffering=0) as log,
+        (tmp_path / "data").open("wb", buffering=0) as data,
+        (tmp_path / "more").open("wb", buffering=0) as more,
+        (tmp_path / "page").open("rb") as page,
+    ):
+        data.write(b"x" * 9_000)  # before anybody looked
+        found = [value(read(monitor), "files_changed", service="self")]
+        for files in ([], [data], [data, more], [log], [page]):
+            time.sleep(0.02)  # the kernel stamps files with the time of its last tick
+            for file in files:
+                if file is page:
+                    (tmp_path / "page").write_bytes(b"y")  # by way of another descriptor
+                else:
+                    os.pwrite(file.fileno(), b"y", 0)
+            found.append(value(read(monitor), "files_changed", service="self"))
+
+    assert found == [0, 0, 1, 2, 0, 0]
+
+
 def test_a_file_that_several_processes_have_open_counts_once(tmp_path: Path) -> None:
     with (
         (tmp_path / "log").open("ab", buffering=0) as log,
