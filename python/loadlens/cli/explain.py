@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -104,16 +105,8 @@ def explain(
             help="Allow a target that is not on this machine. Only with leave of whoever runs it.",
         ),
     ] = False,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "-m", "--method", "-X", metavar="METHOD", help="Use METHOD. Default: GET, with a body POST."
-        ),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME:VALUE", help="Add a header; may be repeated."),
-    ] = None,
+    method: Method = None,
+    header: Headers = None,
     body: Annotated[
         str | None,
         typer.Option(
@@ -123,25 +116,14 @@ def explain(
             help="Send TEXT; {{...}} is filled for each request. Probes do not.",
         ),
     ] = None,
-    expect: Annotated[
-        str | None,
-        typer.Option(metavar="STATUS,...", help="Take only these statuses as expected. Default: 200 to 399."),
-    ] = None,
+    expect: Expected = None,
     timeout: Annotated[
         str,
         typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 10s."),
     ] = "10s",
-    insecure: Annotated[
-        bool, typer.Option("-k", "--insecure", help="Take any certificate of an https server.")
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder."),
-    ] = None,
+    insecure: Insecure = False,
+    seed: Seed = None,
+    out: Out = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON (docs/reference/explain-json.md).")
     ] = False,

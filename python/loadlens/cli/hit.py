@@ -15,6 +15,7 @@ import typer
 from loadlens import units
 from loadlens.cli import answers
 from loadlens.cli.hit_load import LoadFlags, load_of, quantity
+from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
 from loadlens.errors import ExitCode, UsageError
 from loadlens.looks import loads
 from loadlens.model.workload import (
@@ -132,25 +133,8 @@ def hit(
             "start. Example: --replay access.csv,column=time,from=first",
         ),
     ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--method",
-            "-X",
-            metavar="METHOD",
-            help="Use METHOD. Default: GET, with a body POST. Example: -m PUT",
-        ),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-H",
-            "--header",
-            metavar="NAME:VALUE",
-            help="Add a header; may be repeated. Example: -H 'Accept: */*'",
-        ),
-    ] = None,
+    method: Method = None,
+    header: Headers = None,
     body: Annotated[
         str | None,
         typer.Option(
@@ -180,13 +164,7 @@ def hit(
             help="Let each user keep the service's cookies and send them with its later requests.",
         ),
     ] = False,
-    expect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STATUS,...",
-            help="Take only these statuses as expected. Default: 200 to 399. Example: --expect 200,404",
-        ),
-    ] = None,
+    expect: Expected = None,
     check: Annotated[
         list[str] | None,
         typer.Option(
@@ -251,18 +229,8 @@ def hit(
             help="Use N engine threads. Default: one per core, as far as useful.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."),
-    ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option(
-            "-k",
-            "--insecure",
-            help="Take any certificate of an https server; the result says so. Of no effect on http URLs.",
-        ),
-    ] = False,
+    seed: Seed = None,
+    insecure: Insecure = False,
     cacert: Annotated[
         Path | None,
         typer.Option(
@@ -309,9 +277,7 @@ def hit(
             "Example: --driver wrk",
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
-    ] = None,
+    out: Out = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")
     ] = False,
