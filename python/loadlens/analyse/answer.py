@@ -21,6 +21,7 @@ from loadlens.model.notes import NOTES
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 
 MOST_ANSWERS = 2
+MOST_NAMED = 2  # curves
 GATE_STATES: Mapping[bool | None, State] = {True: "ok", False: "caution", None: "unknown"}
 
 
@@ -33,14 +34,24 @@ def answer(
     causes = [f for f in limits if f.grade >= Grade.PROBABLE]
     if causes:
         first = causes[0]
-        found = [f"{first.statement}.", first.explanation]
+        found = [f"{_placed(first, groups)}.", first.explanation]
         found += _held_out(first, groups)
-        found += [f"{finding.statement}." for finding in causes[1:MOST_ANSWERS]]
+        found += [f"{_placed(finding, groups)}." for finding in causes[1:MOST_ANSWERS]]
         return tuple(found)
     if limits:
-        return (f"Suspected, not shown: {limits[0].statement}.", _plain_figures(cases))
+        return (f"Suspected, not shown: {_placed(limits[0], groups)}.", _plain_figures(cases))
     notes = [f"{f.statement}." for f in plain if f.grade >= Grade.PROBABLE]
     return (_plain_figures(cases), *notes[:1])
+
+
+def _placed(finding: Finding, groups: Sequence[CurveCases]) -> str:
+    """What it says, and where it holds when that is not everywhere: one case's limit is not the study's."""
+    labels = [group.label for group in groups if group.is_curve]
+    held = [label for label in labels if label in finding.curves]
+    if not held or len(held) == len(labels):
+        return finding.statement
+    where = "; ".join(held) if len(held) <= MOST_NAMED else f"{len(held)} of {len(labels)} curves"
+    return f"{finding.statement} ({where})"
 
 
 def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:

@@ -48,6 +48,28 @@ def test_a_blocked_loop_is_named_first_with_its_rate_and_what_the_bystander_pays
     assert "From 1.7 users a process on they queue" in answer  # 4.9 x (0.2 + 0.15)
 
 
+@pytest.mark.parametrize(
+    ("loops", "where"),
+    [
+        ((1, 2, 3), ""),
+        ((2,), " (processes=2)"),
+        ((1, 3), " (processes=1; processes=3)"),
+        ((1, 2, 3, 4), " (4 of 5 curves)"),
+    ],
+)
+def test_the_answer_says_where_it_holds_unless_that_is_everywhere(loops: tuple[int, ...], where: str) -> None:
+    def service(load: services.Load, level: int) -> services.Trace:
+        if level in loops:
+            return services.blocking_loop(load)
+        return services.fair_threads(load, cores=4, work_s=0.001)
+
+    levels = (1, 2, 3, 4, 5) if len(loops) > 3 else (1, 2, 3)
+    report = analyse.report(record(service, users=(1, 20), processes=levels, trials=1))
+
+    assert report.findings[0].rule == "eventloop.blocked"
+    assert report.answer[0] == f"{report.findings[0].statement}{where}."
+
+
 def test_the_finding_is_strong_over_three_trials_and_the_plateau_is_folded_under_it() -> None:
     first, *others = looped_report().findings
     folded = {other.rule: other.explained_by for other in others if other.explained_by is not None}
