@@ -236,6 +236,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         received=received_of(case),
         quality=quality.of(case),
         standstills=shapes.standstills(case),
+        spared=shapes.spared(case),
         places=gauges.places_of(case),
         answer_bytes=_answer_bytes(case),
         steal_mean=float(np.mean(stolen)) if stolen else None,
@@ -351,6 +352,7 @@ def _probe(case: CaseMeasures, name: str, idle_s: float | None, work_s: float) -
         count=sum(part.observed for part in counts),
         fresh_connections=plan.connection == "new",
         is_late=any(_is_late(stream) for stream in streams),
+        spared=shapes.spared_probes(case),
     )
 
 

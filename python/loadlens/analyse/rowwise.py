@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loadlens.analyse.source import Json, StreamPlan, TrialSource
+from loadlens.model.finding import Estimate, Undecided
+from loadlens.model.shapes import Took
 from loadlens.model.trial import Outcome
-from loadlens.stats import pauses
+from loadlens.stats import pauses, within
 from loadlens.stats.counts import IntervalCounts
 from loadlens.stats.interval import Bools, Floats, Insufficient, Ints
 
@@ -94,9 +96,7 @@ def _read(rows: pl.DataFrame, plans: Sequence[StreamPlan], counters: Sequence[Js
     stops, is_cut = _stops(of, plans, done, answered, counters, begin, end)
     in_part = done[done >= begin]
     alive = max(end - begin - stops.total_s, 1e-9)
-    # What was due in a standstill is worked off after it.
-    ends = stops.begin_s + (1 + AFTERMATH) * stops.length_s
-    met = ~pauses.undisturbed(of.due_s, of.done_s, _merged(stops, ends))
+    met = ~spared(of.due_s, of.done_s, stops)
     steps = tuple(
         _of_step(of, is_ok & is_load & (of.step == step.index), met, edges_s) for step in load.steps
     )
@@ -221,10 +221,10 @@ def _stalls(counters: Sequence[Json]) -> tuple[Floats, Floats]:
     return np.array([begin for begin, _ in found]), np.array([end for _, end in found])
 
 
-def _merged(stops: pauses.Pauses, ends_s: Floats) -> pauses.Pauses:
-    """The same with other ends; those that then overlap are one."""
-    begin, end = pauses.joined(stops.begin_s, ends_s)
-    return pauses.Pauses(begin, end - begin, stops.shortest_s, None)
+def spared(due_s: Floats, done_s: Floats, stops: pauses.Pauses) -> Bools:
+    """Which requests met no standstill and nothing that was due in one and is worked off after it."""
+    begin, end = pauses.joined(stops.begin_s, stops.begin_s + (1 + AFTERMATH) * stops.length_s)
+    return pauses.undisturbed(due_s, done_s, pauses.Pauses(begin, end - begin, stops.shortest_s, None))
 
 
 def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
@@ -265,3 +265,27 @@ def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:
         np.zeros(0),
         none,
     )
+
+
+def took(counts: IntervalCounts, trials: int) -> Took:
+    """Mean and p99 of times that are known one by one, with intervals from how they vary over time."""
+    middle = (counts.lower + counts.upper) / 2
+
+    def by_interval(weights: Floats) -> Floats:
+        return np.bincount(counts.interval, weights, counts.intervals).astype(np.float64)
+
+    mean = within.mean(
+        by_interval(counts.count * middle),
+        counts.observed_per_interval(),
+        squares=by_interval(counts.count * middle**2),
+    )
+    figures = (
+        Undecided(metric, "s", found.reason)
+        if isinstance(found, Insufficient)
+        else Estimate(metric, "s", found.point, found.low, found.high, trials, counts.observed, found.method)
+        for metric, found in (
+            ("response_time.mean", mean),
+            ("response_time.p99", within.quantile(counts, 0.99)),
+        )
+    )
+    return Took(*figures)

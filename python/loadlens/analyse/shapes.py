@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+from loadlens.analyse import rowwise
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.rowwise import Rows
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.model.shapes import Standstill, StandstillWatch
+from loadlens.model.shapes import Spared, Standstill, StandstillWatch
+from loadlens.stats.counts import pooled
+from loadlens.stats.interval import Floats
 
 
 def standstills(case: CaseMeasures) -> tuple[StandstillWatch, ...]:
     """Each usable trial whose requests are known one by one."""
     return tuple(_watch(trial, trial.rows) for trial in case.usable if isinstance(trial.rows, Rows))
+
+
+def spared(case: CaseMeasures) -> Spared | None:
+    """Requests of the load that met no standstill; none where nothing stood still, or nobody can say."""
+    found = _stopped(case)
+    if not found:
+        return None
+    steps = [part for rows, _ in found for part in rows.steps]
+    counts = pooled([counts for part in steps for counts in (part.usual, part.opening)])
+    met = sum(part.met for part in steps)
+    return Spared(counts.observed, met, rowwise.took(counts, len(found)))
+
+
+def spared_probes(case: CaseMeasures) -> Spared | None:
+    """The same of its only probe."""
+    found = _stopped(case)
+    if not found or len(case.probe_names) != 1:
+        return None
+    parts, met = [], 0
+    for rows, edges_s in found:
+        due, took = rows.probe_due_s, rows.probe_took_s
+        kept = rowwise.spared(due, due + took, rows.stops)
+        parts.append(rowwise.counted(due[kept] + took[kept], took[kept], edges_s))
+        met += int((~kept).sum())
+    counts = pooled(parts)
+    return Spared(counts.observed, met, rowwise.took(counts, len(found)))
+
+
+def _stopped(case: CaseMeasures) -> list[tuple[Rows, Floats]]:
+    """The trials of a case in one of which it stood still, with the edges of their intervals."""
+    known = [(t.rows, t.grid.edges_s) for t in case.usable if isinstance(t.rows, Rows) and t.grid is not None]
+    return known if any(rows.stops.begin_s.size for rows, _ in known) else []
 
 
 def _watch(trial: TrialMeasures, rows: Rows) -> StandstillWatch:

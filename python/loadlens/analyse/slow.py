@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats as distributions
 
+from loadlens.analyse import rowwise
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.rowwise import Rows, StepRows, counted
 from loadlens.model.finding import Estimate, Figure, Undecided
@@ -122,6 +123,10 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
         return blank
     usual = _middle(_part(whole, 0.0, valley))
     alone_level = _level(levels[0].load, whole, valley)
+    if alone_level is not None:
+        trials = sum(len(level.trials) for level in alone)
+        usual_ones = rowwise.took(_part(whole, 0.0, valley), trials)
+        alone_level = replace(alone_level, took=rowwise.took(whole, trials), usual=usual_ones)
     reference = next((level.counts for level in levels[1:] if level.load in valleys), whole)
     share = _beyond(reference, valleys.get(min(valleys, default=0.0), valley)) / max(1, reference.observed)
     calm, lacking, queued = [], [], 0

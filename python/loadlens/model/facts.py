@@ -11,7 +11,7 @@ from typing import Literal
 
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.quality import Count, Quality
-from loadlens.model.shapes import MemoryGrowth, Slowdown, SlowPath, StandstillWatch, TimerPile
+from loadlens.model.shapes import MemoryGrowth, Slowdown, SlowPath, Spared, StandstillWatch, TimerPile
 
 _NO_TRANSFER = NotMeasured("last_byte", "no such time was recorded")
 
@@ -63,6 +63,7 @@ class ProbeWatch:
     count: int
     fresh_connections: bool  # a new connection each: it lands on a process at random
     is_late: bool  # the generator sent it too late to trust it
+    spared: Spared | None = None  # as of the step's load; none where there are several probes, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +310,7 @@ class Step:
     driver: str = ""  # a label: the program of others that made the load; empty: our engine
     quality: Quality = field(default_factory=Quality)  # how far its figures can be trusted
     standstills: tuple[StandstillWatch, ...] = ()  # each trial whose requests are known one by one
+    spared: Spared | None = None  # of the load in these trials; none: it stood still in none of them
     steal_mean: float | None = None  # as `steal`, of all trials
     others_mean: float | None = None  # as `other_cores`, of all trials
 

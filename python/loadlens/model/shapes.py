@@ -38,6 +38,23 @@ class StandstillWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """How long some requests took."""
+
+    mean: Figure
+    p99: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Requests of one level that met no standstill, and how many did."""
+
+    requests: int
+    met: int
+    took: Took
+
+
+@dataclass(frozen=True, slots=True)
 class SlowLevel:
     """One level of load at which times fall apart into hills with a valley between them."""
 
@@ -47,6 +64,8 @@ class SlowLevel:
     weight: Figure  # their share
     shift: Figure  # seconds from the median of the hill below to theirs
     ratio: float  # of the two medians
+    took: Took | None = None  # all of them
+    usual: Took | None = None  # those below the last hill
 
 
 @dataclass(frozen=True, slots=True)

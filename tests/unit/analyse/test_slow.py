@@ -79,6 +79,29 @@ def test_a_path_is_found_with_weight_and_shift_at_every_level() -> None:
     assert (path.queued, path.lacking) == (0, ())
 
 
+def test_those_who_do_not_take_it_alone_are_told_beside_all() -> None:
+    """10 ms, and for one in ten 310 ms; the look with dense probes counts too."""
+    cases = [case(1, trial(mixed(500, seed=3))), case(4, trial(mixed(2_000)))]
+
+    alone = found(cases, [case(1, trial(mixed(500, seed=5)))]).alone
+
+    assert alone is not None
+    assert alone.took is not None
+    assert alone.usual is not None
+    all_of_them, usual, p99 = alone.took.mean, alone.usual.mean, alone.usual.p99
+    assert isinstance(all_of_them, Estimate)
+    assert isinstance(usual, Estimate)
+    assert isinstance(p99, Estimate)
+    assert all_of_them.point == pytest.approx(0.01 + 0.3 * alone.slow / 1_000, rel=0.01)
+    assert usual.point == pytest.approx(0.01, rel=0.005)
+    assert p99.point == pytest.approx(0.01 * (1 + 2.33 * 0.02), rel=0.01)  # p99 of a normal law
+    assert (usual.samples, usual.trials) == (1_000 - alone.slow, 2)
+    assert usual.low is not None
+    assert usual.high is not None
+    assert usual.low < 0.01 < usual.high
+    assert usual.high - usual.low < 0.05 * usual.point
+
+
 def closed_loop(users: int, *, seconds: float, stops: Sequence[tuple[float, float]] = ()) -> Rows:
     """Users without pauses, 10 % of whose requests take 400 ms longer; what ended from 0 to `seconds`."""
     rng = np.random.default_rng(users)
