@@ -19,7 +19,9 @@ trial makes them. Where they begin just as we read the service's own metrics the
 stops everything for 50 ms now and then. Levels where requests wait for each other are left out: there
 answers come in bursts.
 
-**Do.** Put the service's own log beside these moments: collections, flushes, checkpoints.
+**Do.** Put the service's own log beside these moments: collections, flushes, checkpoints. A service that is
+full does 1 / (1 - share) times as much without them. The share is length times how many there were a second,
+with the interval of a number that comes by chance (Poisson).
 
 **Confirm.** The collector's log, or a heap of another size: the stretches move or change their number.
 """
@@ -29,12 +31,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import stalls
 from loadlens.looks import numbers
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
-from loadlens.stats import pauses
+from loadlens.stats import pauses, within
+from loadlens.stats.interval import Interval
 
 ID = "pause.aperiodic"
 TITLE = "the service stands still now and then"
@@ -106,7 +111,8 @@ def _finding(facts: Facts, service: stalls.Service, findings: Sequence[Finding])
         return None
     stopped = _stopped(service)
     step = stopped[0].step
-    signals = _signals(service, length)
+    stands = stalls.stopped_share(length, _per_s(service))
+    signals = [*_signals(service, length), stalls.share_signal(stands)]
     rivals = [
         weigh.generator_rival(step),
         weigh.interference_rival(step, facts.cores),
@@ -118,7 +124,7 @@ def _finding(facts: Facts, service: stalls.Service, findings: Sequence[Finding])
     grade = weigh.grade_of(signals, rivals, cap=Grade.STRONG if len(stopped) > 2 else Grade.PROBABLE)
     if grade is None:
         return None
-    share = min(1.0, sum(lengths) / _looked_s(service))
+    share = stands.point
     each = numbers.with_unit(length.point, "s")
     count = f"{len(lengths)} times"
     return Finding(
@@ -160,6 +166,13 @@ def _signals(service: stalls.Service, length: Estimate) -> list[weigh.Signal]:
         ),
     ]
     return [*signals, *stalls.own_reading(_calm(service), least_s=LEAST_S)]
+
+
+def _per_s(service: stalls.Service) -> Interval:
+    """How many there are in a second: they come by chance, so their number is Poisson's."""
+    found = within.rate(np.array([float(len(_stops(service)))]), np.array([_looked_s(service)]))
+    assert isinstance(found, Interval)  # it was looked for some time
+    return found
 
 
 def _looked_s(service: stalls.Service) -> float:

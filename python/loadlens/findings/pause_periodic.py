@@ -23,7 +23,8 @@ that fewer than six pauses are probable at best. Pauses shorter than the limit t
 not looked for.
 
 **Do.** Find what runs at that period: the collector's log, timers, flushes. Give the heap more room or
-collect concurrently; move the work elsewhere.
+collect concurrently; move the work elsewhere. A service that is full then does 1 / (1 - share) times as much,
+share being length over period.
 
 **Confirm.** Half of the heap, or half of the timer's period: the period changes with it. The collector's log
 has an entry at each of these moments.
@@ -39,6 +40,7 @@ from loadlens.looks import numbers
 from loadlens.model.facts import Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.stats import pauses
+from loadlens.stats.interval import inverse
 
 ID = "pause.periodic"
 TITLE = "the service stands still at equal distances"
@@ -77,14 +79,15 @@ def _finding(facts: Facts, service: stalls.Service) -> Finding | None:
     trials = len(stopped)
     between_s = sum(watch.between_s for watch in stopped) / trials
     period = stalls.period_of(lives, beat, between_s=between_s)
-    signals = _signals(service, beat, period, length)
+    stands = stalls.stopped_share(length, inverse(weigh.known(period)))
+    signals = [*_signals(service, beat, period, length), stalls.share_signal(stands)]
     step = _shown_step(service)
     rivals = _rivals(facts, service, period, step)
     is_sure = trials > 1 and len(stalls.stops_of(service.seen)) >= SURE
     grade = weigh.grade_of(signals, rivals, cap=Grade.STRONG if is_sure else Grade.PROBABLE)
     if grade is None:
         return None
-    share = min(1.0, length.point / period.point)
+    share = stands.point
     every = numbers.with_unit(period.point, "s")
     text = f"{numbers.with_unit(length.point, 's')} every {every}"
     return Finding(

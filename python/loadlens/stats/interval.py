@@ -5,6 +5,8 @@ Pure values; nothing here knows a metric, a unit or a trial. `analyse` turns the
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +45,39 @@ class Insufficient:
     """No honest answer from these observations, and what would give one."""
 
     reason: str
+
+
+def product(*parts: Interval, method: str) -> Interval:
+    """Return the product of positive quantities that err each by itself.
+
+    Args:
+        parts: One at least. Errors of their logarithms are added in squares; an end that one of them leaves
+            open, or that is not above zero, is open.
+        method: How it was come by.
+    """
+    point = math.prod(part.point for part in parts)
+
+    def far(end: Callable[[Interval], float | None]) -> float | None:
+        ends = [end(part) for part in parts]
+        known = [value for value in ends if value is not None and value > 0]
+        if len(known) < len(ends):
+            return None
+        return math.hypot(*(math.log(v / part.point) for v, part in zip(known, parts, strict=True)))
+
+    below, above = far(lambda part: part.low), far(lambda part: part.high)
+    return Interval(
+        point,
+        None if below is None else point * math.exp(-below),
+        None if above is None else point * math.exp(above),
+        min(part.independent for part in parts),
+        method,
+    )
+
+
+def inverse(part: Interval) -> Interval:
+    """One over a positive quantity."""
+    low, high = (None if end is None or end <= 0 else 1 / end for end in (part.high, part.low))
+    return Interval(1 / part.point, low, high, part.independent, part.method, part.confidence)
 
 
 class ShapeError(ValueError):

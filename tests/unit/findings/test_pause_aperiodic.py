@@ -26,6 +26,11 @@ def test_pauses_at_random_are_found() -> None:
     assert finding.statement == "Nothing is answered for 300 ms, 15 times in 50 s"
     length = next(e for e in finding.evidence if e.signal == "pause.length")
     assert length.value == pytest.approx(0.3)
+    share = next(e for e in finding.evidence if e.signal == "pause.share")
+    assert share.value == pytest.approx(15 * 0.3 / 50)
+    # Garwood (1936): of 15 that were counted 8.40 to 24.74 are to be expected
+    assert share.low == pytest.approx(8.40 * 0.3 / 50, rel=0.01)
+    assert share.high == pytest.approx(24.74 * 0.3 / 50, rel=0.01)
 
 
 def test_other_times_give_the_same_finding() -> None:

@@ -33,6 +33,10 @@ def test_pauses_at_equal_distances_are_found_with_period_and_length() -> None:
     value, low, high = evidence(finding, "pause.length")
     assert value == pytest.approx(0.25)  # the distance of answers, 2 ms, is taken off
     assert low < 0.25 < high
+    value, low, high = evidence(finding, "pause.share")
+    assert value == pytest.approx(0.25 / 2.3)
+    assert low < 0.25 / 2.3 < high
+    assert finding.impact == value
 
 
 def test_a_period_is_seen_across_trials_that_hold_one_or_two_beats() -> None:

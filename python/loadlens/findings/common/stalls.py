@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats as distributions
@@ -15,7 +15,7 @@ from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate
 from loadlens.model.shapes import Standstill, StandstillWatch
 from loadlens.stats import pauses
-from loadlens.stats.interval import Floats
+from loadlens.stats.interval import Floats, Interval, product
 
 QUEUED = 1.5  # times the median of the lowest level: beyond, requests wait for each other
 FULL = 0.7  # of the cores that the service was given
@@ -164,6 +164,40 @@ def period_of(lives: Sequence[Floats], beat: pauses.Beat, *, between_s: float = 
     return Estimate(
         "pause.period", "s", slope, slope - half, slope + half, len(lives), size, "least squares over beats"
     )
+
+
+def stopped_share(length: Estimate, per_s: Interval) -> Estimate:
+    """Share of the time for which the service stands still.
+
+    Args:
+        length: Of a standstill, seconds.
+        per_s: How many come in a second.
+    """
+    found = product(weigh.known(length), per_s, method=f"length times how often: {per_s.method}")
+    low, high = (None if end is None else min(1.0, end) for end in (found.low, found.high))
+    return Estimate(
+        "pause.share",
+        "share",
+        min(1.0, found.point),
+        low,
+        high,
+        length.trials,
+        length.samples,
+        found.method,
+    )
+
+
+def share_signal(share: Estimate) -> weigh.Signal:
+    """The service stands still for a share of the time."""
+    part = weigh.percent(share.point)
+    found = weigh.at_least(
+        "pause.share",
+        share,
+        0.0,
+        text=f"it stands still for {weigh.shown(share)} of the time",
+        chip=f"{part} of the time",
+    )
+    return replace(found, is_clear=True)  # it follows from the length and how often, which are judged
 
 
 def at_one_moment(seen: Sequence[Seen], *, least_s: float = 0.0) -> bool:

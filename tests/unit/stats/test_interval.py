@@ -1,0 +1,41 @@
+"""Products and quotients of quantities that are known with an error."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from loadlens.stats.interval import Interval, inverse, product
+
+
+def known(point: float, low: float | None, high: float | None) -> Interval:
+    return Interval(point, low, high, 10.0, "built")
+
+
+def test_errors_of_a_product_add_up_in_squares_of_logarithms() -> None:
+    """3 and 4 parts in a hundred of a logarithm are 5."""
+    one = known(2.0, 2 * math.exp(-0.03), 2 * math.exp(0.06))
+    other = known(5.0, 5 * math.exp(-0.04), 5 * math.exp(0.08))
+
+    found = product(one, other, method="both")
+
+    assert found.point == pytest.approx(10.0)
+    assert found.low == pytest.approx(10 * math.exp(-0.05))
+    assert found.high == pytest.approx(10 * math.exp(0.10))
+    assert found.method == "both"
+
+
+def test_an_end_that_one_of_them_leaves_open_is_open() -> None:
+    found = product(known(2.0, None, 3.0), known(5.0, 0.0, 6.0), method="both")
+
+    assert found.low is None
+    assert found.high == pytest.approx(10 * math.exp(math.hypot(math.log(1.5), math.log(1.2))))
+
+
+def test_one_over_a_quantity_has_its_ends_the_other_way_round() -> None:
+    found = inverse(known(4.0, 2.0, 5.0))
+
+    assert (found.point, found.low, found.high) == pytest.approx((0.25, 0.2, 0.5))
+    assert inverse(known(4.0, 0.0, None)).low is None
+    assert inverse(known(4.0, 0.0, None)).high is None
