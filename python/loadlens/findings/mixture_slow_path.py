@@ -23,7 +23,8 @@ look like hills of a ratio below. 10 %: queues would change the distance by far 
 requests take more than twice as long as alone are left out: their hills run into each other.
 
 **Do.** Find what the slow ones share: give that call a cache, run it beside the others, or answer without it
-after a time-out.
+after a time-out. The mean falls by share times time longer; where all threads are taken each that it holds is
+free for others, and the pool's model says how much more they answer.
 
 **Confirm.** A label on requests that take that path: all slow ones have it. Without the path its hill is
 gone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,7 +15,6 @@ from loadlens.analyse.remedies.plant import Plant
 from loadlens.findings import Verdict, eventloop_blocked
 from loadlens.model.facts import BalanceWatch, Curve, Facts, ReplicaWatch, Step
 from loadlens.model.finding import (
-    Estimate,
     Evidence,
     Finding,
     Grade,
@@ -24,63 +23,20 @@ from loadlens.model.finding import (
     Undecided,
 )
 from loadlens.stats import queues
+from tests.unit.analyse.ladders import (
+    LADDER,
+    after,
+    assert_holds,
+    caused_by,
+    curve_of,
+    locked,
+    repaired,
+    told,
+    why_not,
+)
 from tests.unit.findings import build
 
-LADDER = (1, 2, 4, 8, 16, 32, 64)
-Served = Callable[[int], tuple[float, float]]  # users -> throughput, mean response time
-
-
-def curve_of(served: Served, *, users: Sequence[int] = LADDER, think: float = 0.0, **more: object) -> Curve:
-    """A ladder with the figures of a formula, three trials a level, each figure within 2 %."""
-    steps = tuple(build.step(n, *served(n)) for n in users)
-    return build.curve(*steps, think=think, label="ladder", shares_cores=False, **more)  # type: ignore[arg-type]
-
-
-def caused_by(rule: str, **claims: float) -> Finding:
-    """A finding of a rule, with numbers that it claims under their signals."""
-    evidence = tuple(
-        Evidence(name.replace("__", "."), "", "", value, None, None, None, True)
-        for name, value in claims.items()
-    )
-    return Finding(
-        rule, Grade.PROBABLE, 0.9, "all", "it limits", "", evidence, (), "", "", curves=("ladder",)
-    )  # fmt: skip
-
-
-def told(curve: Curve, cause: Finding, *, cores: int = 4) -> tuple[Prediction, ...]:
-    verdict = remedies.foretold(Facts(cores, (curve,)), Verdict((cause,), (), ()))
-    return verdict.findings[0].predictions
-
-
-def after(predictions: Sequence[Prediction], remedy: str, what: str) -> Estimate:
-    found = next(p.after for p in predictions if remedy in p.remedy and p.what.startswith(what))
-    assert isinstance(found, Estimate), found
-    return found
-
-
-def why_not(predictions: Sequence[Prediction]) -> str:
-    (only,) = predictions
-    assert isinstance(only.after, Undecided), only
-    return only.after.reason
-
-
-def assert_holds(figure: Estimate, true: float, *, within: float = 0.10) -> None:
-    """Close to the truth, which lies within the interval."""
-    assert figure.low is not None
-    assert figure.high is not None
-    assert figure.point == pytest.approx(true, rel=within)
-    assert figure.low <= true <= figure.high
-
-
 # --- closed forms ------------------------------------------------------------------------------------------
-
-
-def repaired(service: float, think: float, servers: int) -> Served:
-    def served(users: int) -> tuple[float, float]:
-        found = queues.repairman(users, think, service, servers)
-        return found.throughput, found.response
-
-    return served
 
 
 def test_twice_the_threads_are_the_machine_repairman_with_twice_the_servers() -> None:
@@ -103,14 +59,6 @@ def test_twice_the_cores_are_the_machine_repairman_with_twice_the_servers() -> N
 
     assert_holds(after(found, "4 cores in place of 2", "capacity"), 4 / 0.02)
     assert_holds(after(found, "4 cores in place of 2", "mean at 64 users"), then(64)[1])
-
-
-def locked(base: float, hold: float, think: float) -> Served:
-    def served(users: int) -> tuple[float, float]:
-        found = queues.mva([hold], think + base, users)
-        return found.throughput, base + found.response
-
-    return served
 
 
 def test_a_lock_held_half_as_long_is_mean_value_analysis_with_half_the_demand() -> None:
@@ -414,7 +362,7 @@ def test_every_rule_with_remedies_answers_or_says_why() -> None:
     steps: tuple[Step, ...] = curve_of(locked(0.005, 0.02, 0.0)).steps
     odd = build.curve(*steps[:1], think=0.0, label="ladder")
 
-    for rule in remedies.TREATMENTS:
+    for rule in (*remedies.TREATMENTS, *remedies.ARITHMETIC):
         assert why_not(told(odd, caused_by(rule)))
         assert why_not(told(replace(odd, label="other"), caused_by(rule)))
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from loadlens.analyse.remedies.known import Known
 from loadlens.analyse.remedies.plant import POLICIES, Plant
 
+NO_SLOW_PATH = "the slow path gone"
+AS_THE_OTHERS = "who took it takes what the others take"
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -148,6 +151,13 @@ def shared(known: Known, plant: Plant) -> Change | None:
         "nobody needs it for oneself, and the work under it goes at once",
         (_ungated,),
     )
+
+
+def no_slow_path(known: Known, plant: Plant) -> Change | None:
+    """Nobody takes it any more."""
+    if plant.slow is None:
+        return None
+    return Change(NO_SLOW_PATH, AS_THE_OTHERS, (lambda before: replace(before, slow=None),))
 
 
 def twice_the_pace(known: Known, plant: Plant) -> Change | None:

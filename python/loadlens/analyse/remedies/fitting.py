@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from loadlens import engine
-from loadlens.analyse.remedies.known import T_95, Known, error_of
+from loadlens.analyse.remedies.known import T_95, Known, SlowKnown, error_of
 from loadlens.analyse.remedies.plant import (
     LOAD,
     PROBE,
@@ -23,6 +23,7 @@ from loadlens.analyse.remedies.plant import (
     Pause,
     Plant,
     Replica,
+    Slow,
     model_of,
 )
 from loadlens.model.facts import Step
@@ -36,6 +37,8 @@ MOST_EXCUSED: Final = 0.15  # of a logarithm: so much of an interval's half excu
 AS_GOOD, SLACK = 1.25, 0.01  # times the best miss, and so much more: nobody tells these apart
 MOST_LEVELS: Final = 6
 REQUESTS: Final = 1000  # simulated of each
+SLOW_REQUESTS: Final = 100  # of these, on a slow path; for that up to so many times as many are simulated
+MOST_TIMES: Final = 5
 SEED: Final = 30
 
 Cause = Literal["loop", "cores", "pool", "section", "replicas"]
@@ -63,6 +66,8 @@ class Values:
     rate: float  # the most requests per second
     alone: float
     work: float
+    usual: float = 0.0  # of a request that does not take the slow path
+    longer: float = 0.0  # of one that does
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,11 @@ class Fitted:
 
 def typical(known: Known) -> Values:
     """The measured quantities."""
-    return Values(known.most_per_s, known.alone.point, known.work.point if known.work is not None else 0.0)
+    work = known.work.point if known.work is not None else 0.0
+    if known.slow is None:
+        return Values(known.most_per_s, known.alone.point, work)
+    usual, longer = known.slow.usual.point, known.slow.longer.point
+    return Values(known.most_per_s, known.alone.point, work, usual, longer)
 
 
 def plant_of(candidate: Candidate, known: Known, values: Values) -> Plant:
@@ -108,8 +117,14 @@ def plant_of(candidate: Candidate, known: Known, values: Values) -> Plant:
             return replace(plant, work_s=work, aside_s=aside, rest_s=rest)
         case "pool":
             whole = candidate.width / rate
-            rest = max(0.0, whole - plant.work_s / speed)
-            return replace(plant, rest_s=rest, gate=Gate("pool", candidate.width))
+            gate = Gate("pool", candidate.width)
+            if known.slow is None:
+                return replace(plant, rest_s=max(0.0, whole - plant.work_s / speed), gate=gate)
+            # The times of the usual ones are known far better than how many of a short level were slow.
+            usual = max(0.0, values.usual - plant.aside_s)
+            share = min(1.0, max(0.0, whole - usual) / values.longer)
+            rest = max(0.0, usual - plant.work_s / speed)
+            return replace(plant, rest_s=rest, gate=gate, slow=Slow(share, values.longer))
         case "replicas":
             whole = candidate.width / (values.rate * fullest(candidate.replicas))
             rest = max(0.0, whole - plant.work_s / speed)
@@ -166,7 +181,11 @@ def simulated(
     seed: int = SEED,
 ) -> dict[str, dict[str, Any]]:
     """Figures of the load and of the probe, by stream."""
-    outcome = engine.simulate(model_of(plant, users, think_s, pause=pause, requests=REQUESTS, seed=seed))
+    times = 1.0
+    if plant.slow is not None and plant.slow.share > 0:
+        times = min(MOST_TIMES, max(1.0, SLOW_REQUESTS / plant.slow.share / REQUESTS))
+    requests = round(times * REQUESTS)
+    outcome = engine.simulate(model_of(plant, users, think_s, pause=pause, requests=requests, seed=seed))
     return {stream["name"]: stream["all"] for stream in outcome["streams"]}
 
 
@@ -179,6 +198,13 @@ def _contradiction(candidate: Candidate, known: Known, plant: Plant) -> str | No
                 return "the CPU time of a request is not known"
             told, fitted, allowed = known.work.point, plant.work_s, error_of(known.work)
             what = f"{rate:.4g}/s would take {_ms(fitted)} of CPU a request, {_ms(told)} were measured"
+        case "pool" if known.slow is not None:
+            mean = mean_with(known.slow)
+            told, fitted, allowed = mean.point, candidate.width / rate, held_error(known)
+            what = (
+                f"{candidate.width} at once would answer {rate:.4g}/s if each took {_ms(fitted)}, "
+                f"with the slow ones they take {_ms(told)} on average"
+            )
         case "pool":
             told, fitted, allowed = known.alone.point, candidate.width / rate, error_of(known.alone)
             what = (
@@ -199,6 +225,26 @@ def _contradiction(candidate: Candidate, known: Known, plant: Plant) -> str | No
     if told <= 0:
         return what
     return what if abs(math.log(fitted / told)) > AGREES + 2 * allowed else None
+
+
+def mean_with(slow: SlowKnown) -> Estimate:
+    """How long a request takes on average, the slow ones among them, where nobody waits."""
+    more = slow.share.point * slow.longer.point
+    error = more * math.hypot(error_of(slow.share), error_of(slow.longer))
+    error = math.hypot(error, slow.usual.point * error_of(slow.usual))
+    point = slow.usual.point + more
+    spread = math.exp(T_95 * error / point)
+    method = "mean of the usual ones, and the share times the time longer"
+    return replace(
+        slow.usual, metric="response", point=point, low=point / spread, high=point * spread, method=method
+    )
+
+
+def held_error(known: Known) -> float:
+    """Standard error of the logarithm of capacity times mean time: how many are held at once, at most."""
+    assert known.slow is not None
+    rate = error_of(known.rate) if isinstance(known.rate, Estimate) else 0.0
+    return math.hypot(rate, error_of(mean_with(known.slow)))
 
 
 def _ms(seconds: float) -> str:

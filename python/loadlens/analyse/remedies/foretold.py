@@ -27,7 +27,7 @@ from loadlens.analyse.remedies.fitting import (
 )
 from loadlens.analyse.remedies.known import Known, error_of
 from loadlens.analyse.remedies.plant import LOAD, PROBE, NoModel, Plant
-from loadlens.analyse.remedies.table import Treatment
+from loadlens.analyse.remedies.treatment import Treatment
 from loadlens.findings.common.evidence import users as users_words
 from loadlens.model.finding import Estimate, Figure, Finding, NotMeasured, Prediction, Undecided
 
@@ -90,7 +90,7 @@ def _of_change(known: Known, fitted: Fitted, plant: Plant, change: Change) -> li
         if far
         else _figure("capacity", "1/s", drawn, ("capacity", full), fitted, "throughput", more=beside)
     )
-    found = [told("capacity", _more(known.rate, beside), capacity)]
+    found = [told("capacity", more(known.rate, beside), capacity)]
     for step, users in zip(levels, wanted, strict=True):
         beyond = _beyond(known, drawn, users)
         after: Figure = (
@@ -149,7 +149,10 @@ def _drawn_values(known: Known, random: np.random.Generator) -> Values:
             return 0.0
         return figure.point * math.exp(error_of(figure) * float(random.standard_normal()))
 
-    return Values(one(known.rate), one(known.alone), one(known.work))
+    rate, alone, work = one(known.rate), one(known.alone), one(known.work)
+    if known.slow is None:
+        return Values(rate, alone, work)
+    return Values(rate, alone, work, one(known.slow.usual), one(known.slow.longer))
 
 
 def _figure(
@@ -174,11 +177,12 @@ def _figure(
     )
 
 
-def _more(figure: Figure, more: float) -> Figure:
-    if not isinstance(figure, Estimate) or not more:
+def more(figure: Figure, by: float) -> Figure:
+    """A figure with so much added to it and its ends."""
+    if not isinstance(figure, Estimate) or not by:
         return figure
-    low, high = (None if end is None else end + more for end in (figure.low, figure.high))
-    return replace(figure, point=figure.point + more, low=low, high=high)
+    low, high = (None if end is None else end + by for end in (figure.low, figure.high))
+    return replace(figure, point=figure.point + by, low=low, high=high)
 
 
 def _too_far(known: Known, after: Plant) -> str:

@@ -18,6 +18,15 @@ T_95: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
+class SlowKnown:
+    """A slow path, as it was fitted to the times of single requests."""
+
+    share: Estimate  # of the requests
+    longer: Estimate  # seconds
+    usual: Estimate  # mean seconds of the other requests where nobody waits
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """A curve that reached its limit, as far as a model needs it."""
 
@@ -34,6 +43,7 @@ class Known:
     probe: ProbeWatch | None
     beside: Beside | None
     shape: tuple[float, ...]  # relative times of the classes, if there are several
+    slow: SlowKnown | None = None  # where the model is to have it
 
     @property
     def most_per_s(self) -> float:
@@ -57,7 +67,7 @@ def known_of(facts: Facts, curve: Curve) -> Known:
     if len(usable) < 2 or usable[-1] is not found.top:
         raise NoModel("too many requests failed at the highest level")
     knee = next(s for s in usable if s.load >= found.saturation.plateau_from)
-    generator = _generator(facts, curve)
+    generator = generator_of(facts, curve)
     work, aside = _works(curve, found.top, generator)
     probe = next((p for p in found.top.probes if isinstance(p.response.mean, Estimate)), None)
     return Known(
@@ -110,7 +120,7 @@ def _fails(step: Step) -> bool:
     return isinstance(step.failed, Estimate) and step.failed.point > MOST_FAILED
 
 
-def _works(curve: Curve, top: Step, generator: _Slope) -> tuple[Estimate | None, float]:
+def _works(curve: Curve, top: Step, generator: Slope) -> tuple[Estimate | None, float]:
     """CPU seconds of a request in the processes that answer, and those elsewhere on their cores."""
     whole = curve.work_all
     if not isinstance(whole, Estimate) or whole.point <= 0:
@@ -122,30 +132,30 @@ def _works(curve: Curve, top: Step, generator: _Slope) -> tuple[Estimate | None,
 
 
 @dataclass(frozen=True, slots=True)
-class _Slope:
+class Slope:
     """Cores of the generator: those of every request, and those that it takes anyway."""
 
     per_request: float = 0.0
     always: float = 0.0
 
 
-def _generator(facts: Facts, curve: Curve) -> _Slope:
+def generator_of(facts: Facts, curve: Curve) -> Slope:
     """Where it shares the cores of the service, from the levels with the least and the most requests."""
     if curve.shares_cores is False or curve.cores_allotted < facts.cores:
-        return _Slope()
+        return Slope()
     seen = [
         (_mean(step.throughput_trials), step.generator.cpu_cores)
         for step in curve.steps
         if step.generator.cpu_cores is not None and step.throughput_trials
     ]
     if not seen:
-        return _Slope()
+        return Slope()
     (few, idle), (many, busy) = min(seen), max(seen)
     each = max(0.0, (busy - idle) / (many - few)) if many > few else 0.0
-    return _Slope(each, max(0.0, min(busy, busy - each * many)))
+    return Slope(each, max(0.0, min(busy, busy - each * many)))
 
 
-def _cores(facts: Facts, curve: Curve, top: Step, generator: _Slope) -> float:
+def _cores(facts: Facts, curve: Curve, top: Step, generator: Slope) -> float:
     """Cores that requests may use: what the generator always takes and programs of nobody here is gone."""
     if curve.cores_allotted < facts.cores:
         return curve.cores_allotted

@@ -54,6 +54,14 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
+class Slow:
+    """A path that some requests take: they do what all do, and then wait for something else."""
+
+    share: float  # of the requests
+    longer_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plant:
     """A service, and the machine as far as requests use it."""
 
@@ -69,13 +77,19 @@ class Plant:
     shape: tuple[float, ...] = ()  # of a mixed law: equally likely values with mean 1
     beside: Beside | None = None
     replicas: tuple[Replica, ...] = ()  # each with a pool of its own; empty: one, or all alike
+    slow: Slow | None = None
 
     @property
     def alone_s(self) -> float:
-        """How long a request takes when nobody is there."""
+        """How long a request takes when nobody is there, on average."""
         hold = 0.0 if self.gate is None else self.gate.hold_s
         slower = sum(r.share * r.slower for r in self.replicas) if self.replicas else 1.0
-        return self.aside_s + (self.work_s / self.speed + self.rest_s) * slower + hold
+        return self.aside_s + (self.work_s / self.speed + self.rest_s) * slower + self.longer_s + hold
+
+    @property
+    def longer_s(self) -> float:
+        """What the slow path adds to the mean."""
+        return 0.0 if self.slow is None else self.slow.share * self.slow.longer_s
 
     @property
     def ceiling(self) -> float:
@@ -86,7 +100,7 @@ class Plant:
         if gate is None:
             return limits[0]
         width = gate.width * (self.members if gate.is_each else 1)
-        whole = self.work_s / self.speed + self.rest_s
+        whole = self.work_s / self.speed + self.rest_s + self.longer_s
         if gate.kind == "loop" and self.work_s > 0:
             limits.append(width / self.work_s)
         elif gate.kind == "pool" and self.replicas:
@@ -119,26 +133,25 @@ def model_of(
     """
     rate = min(plant.ceiling, users / (plant.alone_s + think_s))
     warmup = max(2 * users, requests / 5) / rate
-    ways: list[tuple[int | None, Replica]] = [*enumerate(plant.replicas)] or [(None, Replica(1.0))]
-    classes: list[dict[str, Any]] = [
-        {"name": _of(LOAD, place), "route": _route(plant, place, one.slower)} for place, one in ways
-    ]
+    ways = _ways(plant)
+    classes: list[dict[str, Any]] = [{"name": way.name, "route": way.route} for way in ways]
+    scenarios = [{"weight": way.share, "steps": [{"class": way.name}]} for way in ways]
     streams: list[dict[str, Any]] = [
         {
             "name": LOAD,
             "load": {"kind": "closed", "users": users, "think": _law(think_s, pause)},
-            "scenarios": [
-                {"weight": one.share, "steps": [{"class": _of(LOAD, place)}]} for place, one in ways
-            ],
+            "scenarios": scenarios,
         }
     ]
     if plant.beside is not None and plant.beside.per_s > 0:
-        classes.append({"name": PROBE, "route": _probe_route(plant, plant.beside)})
+        if not plant.beside.is_load:
+            classes.append({"name": PROBE, "route": _probe_route(plant, plant.beside)})
+            scenarios = [{"weight": 1.0, "steps": [{"class": PROBE}]}]
         streams.append(
             {
                 "name": PROBE,
                 "load": {"kind": "open", "rate_per_s": plant.beside.per_s, "arrivals": "poisson"},
-                "scenarios": [{"weight": 1.0, "steps": [{"class": PROBE}]}],
+                "scenarios": scenarios,
             }
         )
     return {
@@ -154,6 +167,30 @@ def model_of(
         "classes": classes,
         "streams": streams,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way of requests of the load through the service."""
+
+    name: str
+    share: float
+    route: list[dict[str, Any]]
+
+
+def _ways(plant: Plant) -> list[_Way]:
+    if plant.replicas:
+        return [
+            _Way(_of(LOAD, place), one.share, _route(plant, place, one.slower))
+            for place, one in enumerate(plant.replicas)
+        ]
+    slow = plant.slow
+    if slow is None or slow.share <= 0:
+        return [_Way(LOAD, 1.0, _route(plant))]
+    return [
+        _Way(LOAD, 1 - slow.share, _route(plant)),
+        _Way(f"{LOAD}-slow", slow.share, _route(plant, longer_s=slow.longer_s)),
+    ]
 
 
 def _has_members(plant: Plant) -> bool:
@@ -183,7 +220,9 @@ def _stations(plant: Plant) -> list[dict[str, Any]]:
     return found
 
 
-def _route(plant: Plant, place: int | None = None, slower: float = 1.0) -> list[dict[str, Any]]:
+def _route(
+    plant: Plant, place: int | None = None, slower: float = 1.0, *, longer_s: float = 0.0
+) -> list[dict[str, Any]]:
     """The way of a request: a process, work elsewhere, what it holds, the rest."""
     gate, work_s, rest_s = plant.gate, plant.work_s * slower, plant.rest_s * slower
     in_section = gate is not None and gate.kind == "section"
@@ -194,23 +233,22 @@ def _route(plant: Plant, place: int | None = None, slower: float = 1.0) -> list[
     route: list[dict[str, Any]] = [{"do": "choose", "group": MEMBERS}] if _has_members(plant) else []
     if plant.aside_s > 0:
         route.append(_computed(plant, _law(plant.aside_s)))
+    rests = [rest, {"do": "delay", "time": _law(longer_s)}] if longer_s > 0 else [rest]
     if gate is None:
-        return [*route, work, rest]
+        return [*route, work, *rests]
     match gate.kind:
         case "loop":
             again = [step for _ in range(gate.passes - 1) for step in _holding([])]
-            return [*route, *again, *_holding([work]), rest]
+            return [*route, *again, *_holding([work]), *rests]
         case "pool":
-            return [*route, *_holding([work, rest], _of(GATE, place))]
+            return [*route, *_holding([work, *rests], _of(GATE, place))]
         case _:
             held = {"do": "delay", "time": _varied(plant, gate.hold_s)}
-            return [*route, work, rest, *_holding([held])]
+            return [*route, work, *rests, *_holding([held])]
 
 
 def _probe_route(plant: Plant, beside: Beside) -> list[dict[str, Any]]:
     """A cheap request needs a process or a thread as any, and hardly any time of it."""
-    if beside.is_load:
-        return _route(plant)
     work = _computed(plant, _law(beside.idle_s / 2))
     rest = {"do": "delay", "time": _law(beside.idle_s / 2)}
     route: list[dict[str, Any]] = [{"do": "choose", "group": MEMBERS}] if _has_members(plant) else []

@@ -7,30 +7,19 @@ its advice amounts to; sizes and times that it claims in its evidence are read b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from loadlens.analyse.remedies import changes
-from loadlens.analyse.remedies.changes import Remedy
+from loadlens.analyse.remedies import changes, slow_path
 from loadlens.analyse.remedies.fitting import Candidate, fullest, varied
 from loadlens.analyse.remedies.known import Known, signal
 from loadlens.analyse.remedies.plant import POLICIES, Replica
+from loadlens.analyse.remedies.treatment import Arithmetic, Treatment
 from loadlens.findings.backend_slow_one import slowest_of
 from loadlens.model.facts import ReplicaWatch, Step
 from loadlens.model.finding import Estimate, Finding
 
 PASSES: Final = (1, 2, 3)
-
-Candidates = Callable[[Known, Finding], Sequence[Candidate]]
-
-
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """The models of a cause, and what may be done about it."""
-
-    candidates: Candidates
-    remedies: tuple[Remedy, ...]
 
 
 def _loops(known: Known, finding: Finding) -> list[Candidate]:
@@ -168,4 +157,8 @@ TREATMENTS: Final[Mapping[str, Treatment]] = {
     "network.bound": Treatment(_pace, (changes.half("the bytes of an answer"),)),
     "disk.bound": Treatment(_pace, (changes.half("what a request writes"),)),
     "ratelimit.active": Treatment(_pace, (changes.twice_the_pace,)),
+}
+
+ARITHMETIC: Final[Mapping[str, Arithmetic]] = {
+    "mixture.slow-path": slow_path.predicted,
 }
