@@ -14,6 +14,7 @@ from catalogue.family import ABOUT_THE_MEASUREMENT, LIMITS_OF_THE_MACHINE, Known
 from catalogue.rows import FIRST_SEED, mixed, tasks
 
 from loadlens import findings
+from loadlens.analyse.remedies import ARITHMETIC, TREATMENTS
 
 SEEDS = (1, 2, 3, 10_001)
 RULE = re.compile(r"^[a-z]+\.[a-z_-]+$|^no-finding\.healthy$")
@@ -116,6 +117,12 @@ def test_a_fix_brings_more_and_some_needed_rule_may_advise_it(name: str) -> None
         assert after is not None, "nothing to hold a prediction against"
         assert before is None or after > 1.02 * before, "the fix brings nothing"
         assert set(mend.rules) <= drawn.flawed.label.needed
+
+
+def test_every_rule_whose_fix_is_known_says_what_it_brings() -> None:
+    rules = {rule for family in FAMILIES.values() if family.mend for rule in family.mend.rules}
+
+    assert rules <= TREATMENTS.keys() | ARITHMETIC.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.drawn(1).mended])

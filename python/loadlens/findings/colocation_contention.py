@@ -18,7 +18,8 @@ could gain is no more than what the generator takes, and less is within what a c
 third: without the generator a quarter of the cores would be free, and the service a third faster at most. A
 quarter: the kernel's work for the network, which belongs to no process, takes up to a fifth of a core.
 
-**Do.** Pin generator and service to cores of their own, or generate on another machine.
+**Do.** Pin generator and service to cores of their own, or generate on another machine. The service then does
+what its cores bear by the CPU time of a request.
 
 **Confirm.** The generator pinned to one core: CPU time of a request stays, throughput changes.
 """

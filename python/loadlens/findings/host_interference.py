@@ -21,7 +21,8 @@ request varies by more than its noise; below 10 % it is suspected, and explains 
 not made by so little. Work of others counts as constant when it falls by a fifth while throughput does not,
 or when at least half of it does not grow with throughput, from 1.25 times of it on.
 
-**Do.** Stop what runs beside it, or give the service cores of its own, and repeat the trials that met it.
+**Do.** Stop what runs beside it, or give the service cores of its own, and repeat the trials that met it. A
+service that lacks them then does what they bear by the CPU time of a request.
 
 **Confirm.** The lightest and the highest level again on an idle machine.
 """
@@ -58,7 +59,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 
 def _neighbour(facts: Facts, curve: Curve, step: Step) -> Finding | None:
-    used = _used(curve, step)
+    used = used_by_others(curve, step)
     share = used / facts.cores
     signals = [
         weigh.stated(
@@ -114,7 +115,7 @@ def _is_taken(curve: Curve, step: Step) -> bool:
 def _taken(curve: Curve, step: Step) -> float:
     """Cores that the service might have had and others used, at most."""
     lab = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
-    return min(_used(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
+    return min(used_by_others(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
 
 
 def _felt(step: Step) -> weigh.Signal:
@@ -132,7 +133,7 @@ def _felt(step: Step) -> weigh.Signal:
     )
 
 
-def _used(curve: Curve, step: Step) -> float:
+def used_by_others(curve: Curve, step: Step) -> float:
     """Cores that programs of others used: what no process is known for, less the soft interrupts.
 
     Where generator and services together are held to some cores, what is used elsewhere takes none of them.
@@ -150,7 +151,7 @@ def _part_of_it(curve: Curve, step: Step) -> Counter:
     first, last = (step, known[-1]) if step is known[0] else (known[0], step)
     if first is last:
         return weigh.rival(name, "there is no other level to compare", None)
-    before, now, done = _used(curve, first), _used(curve, last), completed(first)
+    before, now, done = used_by_others(curve, first), used_by_others(curve, last), completed(first)
     growth = completed(last) / done if done > 0 else 0.0
     text = (
         f"others use {before:.2f} cores at {first.load:g} and {now:.2f} at {last.load:g}, "
@@ -161,7 +162,7 @@ def _part_of_it(curve: Curve, step: Step) -> Counter:
     if growth < LEAST_GROWTH:
         return weigh.rival(name, text, None)
     constant = before - (now - before) / (growth - 1)  # what is left of them without any load
-    return weigh.rival(name, text, constant >= CONSTANT * _used(curve, step))
+    return weigh.rival(name, text, constant >= CONSTANT * used_by_others(curve, step))
 
 
 def _stolen(curve: Curve, step: Step) -> Finding | None:
@@ -206,8 +207,8 @@ def _stolen(curve: Curve, step: Step) -> Finding | None:
 def _silence(facts: Facts, others: list[tuple[Curve, Step]], stolen: list[tuple[Curve, Step]]) -> str:
     parts = []
     if others:
-        curve, worst = max(others, key=lambda pair: _used(*pair))
-        text = f"other programs use up to {_used(curve, worst):.2f} of {facts.cores} cores"
+        curve, worst = max(others, key=lambda pair: used_by_others(*pair))
+        text = f"other programs use up to {used_by_others(curve, worst):.2f} of {facts.cores} cores"
         rival = _part_of_it(curve, worst)
         if rival.ruled_out is False:
             text += f", and more under load ({rival.text}): they work for the service"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from loadlens.analyse.remedies import changes, slow_path, standstills
+from loadlens.analyse.remedies import changes, own_cores, slow_path, standstills
 from loadlens.analyse.remedies.fitting import Candidate, fullest, varied
 from loadlens.analyse.remedies.known import Known, signal
 from loadlens.analyse.remedies.plant import POLICIES, Replica
@@ -163,4 +163,6 @@ ARITHMETIC: Final[Mapping[str, Arithmetic]] = {
     "pause.periodic": standstills.predicted,
     "pause.aperiodic": standstills.predicted,
     "mixture.slow-path": slow_path.predicted,
+    "host.interference": own_cores.without_others,
+    "colocation.contention": own_cores.without_generator,
 }

@@ -1,0 +1,134 @@
+"""What it brings when a service shares its cores no more: arithmetic, cores over the CPU time of a request.
+
+Only of a service that is short of them: what it uses and what it waits for must make up the cores that would
+be there, else something else limits it too. And the CPU time of a request must account for what it uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from loadlens.analyse.remedies.arithmetic import capacity_now, capacity_then, mean_then
+from loadlens.analyse.remedies.fitting import AGREES
+from loadlens.analyse.remedies.known import T_95, Known, error_of, generator_of, known_of
+from loadlens.analyse.remedies.plant import NoModel
+from loadlens.findings.common import evidence as weigh
+from loadlens.findings.common.curves import completed, cores_waited
+from loadlens.findings.cpu_saturated import FULL
+from loadlens.findings.host_interference import used_by_others
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.finding import Estimate, Finding, Prediction
+from loadlens.stats.interval import Interval, inverse, product
+
+WITHOUT_OTHERS: Final = "without the other programs"
+WITHOUT_GENERATOR: Final = "without the generator"
+SAME_WORK: Final = "the CPU time of a request stays the same"
+
+
+def without_others(facts: Facts, finding: Finding, others: Sequence[Finding]) -> tuple[Prediction, ...]:
+    """Return what it brings when programs of others are gone, and the generator stays.
+
+    Raises:
+        NoModel: Nothing can be told.
+    """
+    if any(piece.signal == "host.steal" for piece in finding.evidence):
+        raise NoModel("how much of the service's own time other machines took is not known")
+    curve = _curve(facts, finding)
+    known = known_of(facts, curve)
+    if curve.cores_allotted < facts.cores:
+        return _brought(known, known.cores - _held_too(known), 0.0, WITHOUT_OTHERS)
+    lab, back = generator_of(facts, curve), used_by_others(curve, known.top)
+    cores = min(curve.cores_allotted - lab.always, known.cores + back)
+    return _brought(known, cores, lab.per_request, WITHOUT_OTHERS)
+
+
+def without_generator(facts: Facts, finding: Finding, others: Sequence[Finding]) -> tuple[Prediction, ...]:
+    """Return what it brings when the generator is elsewhere, and other programs stay.
+
+    Raises:
+        NoModel: Nothing can be told.
+    """
+    curve = _curve(facts, finding)
+    known = known_of(facts, curve)
+    cores = min(curve.cores_allotted, known.cores + generator_of(facts, curve).always)
+    return _brought(known, cores, 0.0, WITHOUT_GENERATOR)
+
+
+def _held_too(known: Known) -> float:
+    """Cores of the generator where it is held to those of the service."""
+    own = known.top.quality.own_cores
+    is_held = own is not None and known.curve.shares_cores and own.cores == known.curve.cores_allotted
+    return own.lab if own is not None and is_held else 0.0
+
+
+def _curve(facts: Facts, finding: Finding) -> Curve:
+    found = next((curve for curve in facts.curves if curve.label in finding.curves), None)
+    if found is None:
+        raise NoModel("it holds on no load curve")
+    return found
+
+
+def _brought(known: Known, cores: float, aside_s: float, who: str) -> tuple[Prediction, ...]:
+    """As many as the CPU time of each allows on so many cores.
+
+    Args:
+        known: The curve.
+        cores: That the service may use then.
+        aside_s: CPU seconds of a request in the generator, on the same cores.
+        who: Is gone.
+    """
+    work = _work(known)
+    waited, used = cores_waited(known.top), known.top.server_cores
+    if waited is None:
+        raise NoModel("how long the service waits for a core was not read")
+    if used + waited < FULL * cores:
+        raise NoModel(
+            f"the service uses and waits for {used + waited:.2f} cores: {cores:.2f} are not what it lacks"
+        )
+    each = _with_point(work, work.point + aside_s)
+    now = capacity_now(known)
+    method = "cores over the CPU time of a request"
+    found = product(_exactly(cores), inverse(each), _off(known, work), method=method)
+    # Whoever gets more of the cores does no less than before.
+    found = replace(
+        found,
+        point=max(found.point, now.point),
+        high=None if found.high is None else max(found.high, now.point),
+    )
+    then = capacity_then(known, found)
+    words = f"{cores:.3g} {'core' if cores == 1 else 'cores'} {who}"
+    told = (Prediction("capacity", now, then), *mean_then(known, then, each.point))
+    return tuple(replace(one, remedy=words, assumes=SAME_WORK) for one in told)
+
+
+def _work(known: Known) -> Estimate:
+    """CPU seconds of a request, which must account for what the service uses at the highest load."""
+    work, used = known.curve.work_all, known.top.server_cores
+    if not isinstance(work, Estimate) or work.point <= 0 or used <= 0:
+        raise NoModel("the CPU time of a request is not known")
+    rate = completed(known.top)
+    if not rate or abs(math.log(work.point * rate / used)) > AGREES + 2 * error_of(work):
+        raise NoModel(
+            f"{work.point * 1e3:.3g} ms of CPU a request are {work.point * rate:.2f} cores at {rate:.4g}/s, "
+            f"{used:.2f} were used"
+        )
+    return work
+
+
+def _off(known: Known, work: Estimate) -> Interval:
+    """How far that account is off, as a factor around 1."""
+    off = abs(math.log(work.point * completed(known.top) / known.top.server_cores))
+    return Interval(1.0, math.exp(-T_95 * off), math.exp(T_95 * off), 1.0, "what is left of the CPU used")
+
+
+def _exactly(value: float) -> Interval:
+    return Interval(value, value, value, 1.0, "as told")
+
+
+def _with_point(work: Estimate, point: float) -> Interval:
+    """The same error, of another figure."""
+    spread = math.exp(T_95 * error_of(work))
+    return replace(weigh.known(work), point=point, low=point / spread, high=point * spread)
