@@ -58,14 +58,14 @@ def flood(size: int) -> None:
 
 
 def serve(port: int, status: int, die_after: float) -> None:
-    """Answer every request with the status; end with 7 after a while."""
+    """Answer every request with the status; end with 7 a while after the first answer."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen()
-    until = time.monotonic() + die_after
+    until = float("inf")
     while True:
-        listener.settimeout(None if die_after == float("inf") else max(0.001, until - time.monotonic()))
+        listener.settimeout(None if until == float("inf") else max(0.001, until - time.monotonic()))
         try:
             connection, _ = listener.accept()
         except TimeoutError:
@@ -75,6 +75,7 @@ def serve(port: int, status: int, die_after: float) -> None:
         head = b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\nX-Port: %d\r\nConnection: close\r\n\r\n"
         connection.sendall(head % (status, port) + b"ok")
         connection.close()
+        until = min(until, time.monotonic() + die_after)
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def test_a_service_that_never_listens_is_reported_with_what_was_seen_last(
 
 
 def test_an_answer_with_another_status_is_not_ready(tmp_path: Path, marker: str) -> None:
-    service = odd(manners="status=503", ready=Ready("/", within_s=0.3))
+    service = odd(manners="status=503", ready=Ready("/", within_s=4.0))  # time to come up, on any machine
     same_service_wanted_so = replace(service, ready=Ready("/", status=503))
 
     with pytest.raises(TestbedError, match=r"wanted status 200 from GET .*, last: status 503"):
@@ -165,10 +165,11 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path, marker: str) -> No
 
 
 def test_a_service_that_dies_under_test_is_noticed_by_the_next_check(tmp_path: Path, marker: str) -> None:
-    with bed_of(odd(manners="die_after=0.3"), folder=tmp_path, marker=marker) as bed:
+    # it lives until it has been found ready, however long that takes
+    with bed_of(odd(manners="die_after=0.1"), folder=tmp_path, marker=marker) as bed:
         bed.start()
         with pytest.raises(TestbedError, match="api ended while it was under test, exit status 7") as raised:
-            check_for(bed, 10.0)
+            check_for(bed, 20.0)
 
     assert "now I die" in raised.value.message
 
@@ -185,7 +186,7 @@ def test_a_service_that_ignores_term_is_killed_and_reported(tmp_path: Path, mark
 
 
 def test_the_stop_signal_is_the_one_that_was_asked_for(tmp_path: Path, marker: str) -> None:
-    service = odd(manners="ignore=TERM", stop=Stop("INT", within_s=5.0))
+    service = odd(manners="ignore=TERM", stop=Stop("INT", within_s=20.0))
 
     with bed_of(service, folder=tmp_path, marker=marker) as bed:
         bed.start()
@@ -445,8 +446,9 @@ def test_a_cpu_set_holds_for_the_service_and_what_it_starts(tmp_path: Path, mark
 
 def test_a_quota_of_cpu_time_holds_or_the_limit_is_refused(tmp_path: Path, marker: str) -> None:
     code = (
-        "import time; began = time.monotonic()\nwhile time.monotonic() < began + 0.5: pass\n"
-        "print(time.process_time() / (time.monotonic() - began), flush=True); time.sleep(600)"
+        "import time; began, used = time.monotonic(), time.process_time()\n"
+        "while time.monotonic() < began + 1.0: pass\n"
+        "print((time.process_time() - used) / (time.monotonic() - began), flush=True); time.sleep(600)"
     )
     service = odd(start=f"{PYTHON} -c '{code}'", ready=None, limits=Limits(cpu=0.2))
 
@@ -461,5 +463,5 @@ def test_a_quota_of_cpu_time_holds_or_the_limit_is_refused(tmp_path: Path, marke
             time.sleep(0.01)
     share = float(log.read_text())
 
-    assert share < 0.3  # of a core; its start, and the last period, may exceed the 0.2 a little
+    assert share < 0.25  # of a core; a period more, and what the kernel deals out at once
     assert not Path(group).exists()

@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[2]
 LAB = """
 import sys, time
 from pathlib import Path
+from loadlens.model.topology import Stop
 from tests.end_to_end.testbed_cases import bed_of, odd
 folder, marker, manners = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-with bed_of(odd(manners=manners, replicas=2), folder=folder, marker=marker) as bed:
+service = odd(manners=manners, replicas=2, stop=Stop(within_s=1.0))
+with bed_of(service, folder=folder, marker=marker) as bed:
     bed.start()
     print(bed.keeper_pid, flush=True)
     time.sleep(600)

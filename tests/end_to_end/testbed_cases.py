@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from loadlens.model.topology import Ready, Service, Stop
 from loadlens.testbed import Testbed, prepare
@@ -16,13 +17,13 @@ ODD_SERVICE = Path(__file__).with_name("odd_service.py")
 
 
 def odd(name: str = "api", manners: str = "", **others: Any) -> Service:
-    """A service of these manners: ready on 200 within 10 s, stopped by TERM within 1 s."""
+    """A service of these manners: ready on 200 within 10 s, and with time to end on TERM on any machine."""
     return Service(
         **{
             "name": name,
             "start": f"{PYTHON} {ODD_SERVICE} $port {manners}",
             "ready": Ready("/", within_s=10.0),
-            "stop": Stop(within_s=1.0),
+            "stop": Stop(within_s=20.0),
             **others,
         }
     )
@@ -78,20 +79,30 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until_gone(marker: str, pids: tuple[int, ...] = (), within_s: float = 3.0) -> list[str]:
-    """Who is still there after a while at most; empty as soon as nobody is.
+Left = TypeVar("Left")
+
+
+def still_there(look: Callable[[], list[Left]], within_s: float) -> list[Left]:
+    """What is still seen after a while at most; empty as soon as nothing is.
 
     A pause of the whole machine is no time in which anybody could have gone: between two looks a tenth of a
     second counts at most.
     """
     waited_s, seen = 0.0, time.monotonic()
     while True:
-        left = carriers(marker) + [f"{pid} (without the marker)" for pid in pids if is_alive(pid)]
+        left = look()
         now = time.monotonic()
         waited_s, seen = waited_s + min(now - seen, 0.1), now
         if not left or waited_s > within_s:
             return left
         time.sleep(0.02)
+
+
+def wait_until_gone(marker: str, pids: tuple[int, ...] = (), within_s: float = 3.0) -> list[str]:
+    """Who is still there after a while at most; empty as soon as nobody is."""
+    return still_there(
+        lambda: carriers(marker) + [f"{pid} (without the marker)" for pid in pids if is_alive(pid)], within_s
+    )
 
 
 def sleepers_below(pid: int) -> tuple[int, ...]:

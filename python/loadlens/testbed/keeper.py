@@ -189,7 +189,10 @@ class Keeper:
         killed: dict[int, Leftover] = {}
         until = time.monotonic() + END_WITHIN_S
         while left := self.leftovers(name, kill=True):
-            killed |= {process.pid: process for process in left}
+            for process in left:
+                killed.setdefault(
+                    process.pid, process
+                )  # one that is just ending has no command line any more
             if time.monotonic() > until:
                 break
             time.sleep(0.01)

@@ -14,7 +14,6 @@ if (manners.exit) process.exit(Number(manners.exit));
 if (manners.ignore) process.on(`SIG${manners.ignore}`, () => {});
 if (manners.descendants) spawn("sleep", ["600"], { detached: true, stdio: "ignore" }).unref(); // a session of its own
 if (manners.flood) flood(Number(manners.flood));
-if (manners.die_after) setTimeout(() => (console.log("now I die"), process.exit(7)), 1000 * Number(manners.die_after));
 if ((manners.listen ?? "yes") === "yes") serve(Number(manners.status ?? 200));
 setInterval(() => {}, 1000);
 
@@ -31,5 +30,11 @@ function flood(size) {
 }
 
 function serve(status) {
-  http.createServer((_, answer) => answer.writeHead(status).end("ok")).listen(Number(port), "127.0.0.1");
+  const server = http.createServer((_, answer) => answer.writeHead(status).end("ok")).listen(Number(port), "127.0.0.1");
+  if (manners.die_after) server.once("request", () => setTimeout(die, 1000 * Number(manners.die_after)));
+}
+
+function die() {
+  console.log("now I die");
+  process.exit(7);
 }

@@ -8,8 +8,7 @@ defmodule Odd do
     if manners["ignore"], do: :os.set_signal(:"sig#{String.downcase(manners["ignore"])}", :ignore)
     if manners["descendants"], do: Port.open({:spawn, "setsid --fork sleep 600"}, [])
     if manners["flood"], do: flood(String.to_integer(manners["flood"]))
-    if manners["die_after"], do: spawn(fn -> die(String.to_float(manners["die_after"])) end)
-    if Map.get(manners, "listen", "yes") == "yes", do: serve(String.to_integer(port), Map.get(manners, "status", "200"))
+    if Map.get(manners, "listen", "yes") == "yes", do: serve(String.to_integer(port), manners)
     Process.sleep(:infinity)
   end
 
@@ -19,15 +18,25 @@ defmodule Odd do
     IO.write("[last]")
   end
 
+  defp die(nil), do: :ok
+
   defp die(seconds) do
-    Process.sleep(round(1000 * seconds))
+    Process.sleep(round(1000 * String.to_float(seconds)))
     IO.puts("now I die")
     System.halt(7)
   end
 
-  defp serve(port, status) do
+  defp serve(port, manners) do
     {:ok, listener} = :gen_tcp.listen(port, [:binary, ip: {127, 0, 0, 1}, active: false, reuseaddr: true])
-    answer(listener, "HTTP/1.1 #{status} Odd\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+    head = "HTTP/1.1 #{Map.get(manners, "status", "200")} Odd\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    answer(listener, head <> "ok")
+    spawn(fn -> die(manners["die_after"]) end)
+    answer_all(listener, head <> "ok")
+  end
+
+  defp answer_all(listener, text) do
+    answer(listener, text)
+    answer_all(listener, text)
   end
 
   defp answer(listener, text) do
@@ -35,6 +44,5 @@ defmodule Odd do
     :gen_tcp.recv(connection, 0)
     :gen_tcp.send(connection, text)
     :gen_tcp.close(connection)
-    answer(listener, text)
   end
 end
