@@ -13,6 +13,7 @@ from pathlib import Path
 
 from loadlens import store
 from loadlens.model.trial import Outcome, TrialStatus
+from tests.end_to_end.testbed_cases import still_there
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,10 +81,7 @@ def marked(run: str) -> list[int]:
 
 def left_after(run: str, within_s: float) -> list[int]:
     """Processes that still carry the mark when the time is over; empty as soon as none does."""
-    until = time.monotonic() + within_s
-    while (left := marked(run)) and time.monotonic() < until:
-        time.sleep(0.02)
-    return left
+    return still_there(lambda: marked(run), within_s)
 
 
 def wait_for_samples(record: Path) -> None:

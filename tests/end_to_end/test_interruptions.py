@@ -17,7 +17,7 @@ from loadlens import store
 from loadlens.model.trial import TrialStatus
 from tests import tiny
 from tests.end_to_end import running
-from tests.end_to_end.testbed_cases import busy_in
+from tests.end_to_end.testbed_cases import busy_in, still_there
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -102,7 +102,7 @@ def phases(record: Path) -> list[str]:
     return [str(e["phase"]) for e in events if e["event"] == "phase" and "second" in e["case"]]
 
 
-def assert_nothing_is_left(folder: Path, within_s: float = 4.0) -> None:
+def assert_nothing_is_left(folder: Path) -> None:
     """No process, no temporary folder, nothing in the cache that is not whole."""
 
     def left() -> list[str]:
@@ -113,10 +113,8 @@ def assert_nothing_is_left(folder: Path, within_s: float = 4.0) -> None:
         ]
         return [*running.marked("run"), *busy_in(folder), *map(str, (folder / "tmp").iterdir()), *half]  # type: ignore[list-item]
 
-    until = time.monotonic() + within_s
-    while left() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert left() == []
+    # what is waited for ends by itself after a minute only; how soon is held in test_testbed_death.py
+    assert still_there(left, within_s=20.0) == []
 
 
 @pytest.mark.parametrize("number", SIGNALS)

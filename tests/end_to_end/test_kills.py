@@ -101,17 +101,22 @@ def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: 
 
 @pytest.mark.end_to_end
 def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> None:
-    study = tiny.write_study(tmp_path / "study", trials=1, duration="20s", service="stop: {within: 20s}")
+    study = tiny.write_study(tmp_path / "study", trials=1, duration="20s", service="stop: {within: 90s}")
     server = tmp_path / "study" / "server.py"
-    server.write_text("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + server.read_text())
+    asked = tmp_path / "asked"
+    deaf = f"import signal; signal.signal(signal.SIGTERM, lambda *_: open({str(asked)!r}, 'w').close())\n"
+    server.write_text(deaf + server.read_text())
     lab = running.start(study, tmp_path / "run")
     running.wait_for_samples(tmp_path / "run")
 
     lab.send_signal(signal.SIGINT)
-    time.sleep(1.0)  # it waits for a service that does not want to end
+    until = time.monotonic() + 30
+    while not asked.exists():  # then it waits for a service that does not want to end
+        assert time.monotonic() < until, "the service was not asked to end"
+        time.sleep(0.02)
     assert lab.poll() is None
     lab.send_signal(signal.SIGINT)
-    lab.communicate(timeout=5)
+    lab.communicate(timeout=30)
 
     assert lab.returncode == 130
     assert running.left_after("run", within_s=3.0) == []
