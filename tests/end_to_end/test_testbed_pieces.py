@@ -152,6 +152,17 @@ def answers(bed: Testbed, count: int) -> collections.Counter[str]:
     return seen
 
 
+def logged(path: Path, count: int) -> list[dict[str, str]]:
+    """The lines about `/`, once there are so many: nginx writes them every 0.2 s."""
+    until = time.monotonic() + 20
+    while True:
+        whole = path.read_text().rpartition("\n")[0]
+        lines = [line for line in map(json.loads, whole.splitlines()) if line["path"] == "/"]
+        if len(lines) >= count or time.monotonic() > until:
+            return lines
+        time.sleep(0.05)
+
+
 def test_nginx_gives_each_replica_its_turn_and_writes_down_who_answered(folder: Path, marker: str) -> None:
     balancer = Service("lb", use="nginx", over=("api",))
 
@@ -161,13 +172,12 @@ def test_nginx_gives_each_replica_its_turn_and_writes_down_who_answered(folder: 
         ports = sorted(str(ports["http"]) for ports in bed.ports["api"])
         (log,) = bed.access_logs()
         owner = Path(f"/proc/{next(p.pid for p in bed.processes() if p.service == 'lb')}").stat().st_uid
-        time.sleep(1.5)  # the log is written every 0.2 s
-        lines = [json.loads(line) for line in log.path.read_text().splitlines()]
+        lines = logged(log.path, 30)
 
     assert sorted(seen) == ports
     assert set(seen.values()) == {10}
     assert owner != 0 or os.geteuid() != 0
-    by_backend = collections.Counter(line["backend"] for line in lines if line["path"] == "/")
+    by_backend = collections.Counter(line["backend"] for line in lines)
     assert by_backend == {f"127.0.0.1:{port}": 10 for port in ports}
     assert all(float(line["backend_s"]) <= float(line["seconds"]) + 0.002 for line in lines)
     assert carriers(marker) == []
