@@ -50,9 +50,17 @@ def test_it_sees_who_waits_for_a_lock_and_what_was_done(bed: Testbed) -> None:
     thread = threading.Thread(target=lambda: waiter.run("select count(*) from t"))
     thread.start()
     try:
-        time.sleep(1.5)
-        writer.run("select 1")  # a session shows its counts once a second, when it has something to do
-        during = read(monitor)
+        until = time.monotonic() + 20
+        while True:
+            time.sleep(0.2)
+            writer.run("select 1")  # a session shows its counts once a second, when it has something to do
+            during = read(monitor)
+            waited_s = value(during, "longest_lock_wait_s", service="db")
+            grown = value(during, "rows_inserted", service="db") - value(
+                before, "rows_inserted", service="db"
+            )
+            if (waited_s >= 1.0 and grown >= 50) or time.monotonic() > until:
+                break
     finally:
         holder.run("commit")
         thread.join()

@@ -24,10 +24,13 @@ FORKS_ON_SIGNAL = """
 import os, signal, sys, time
 def fork(number, frame):
     if os.fork() == 0:
+        between = os.getpid()
         if sys.argv[1] == "orphan" and os.fork() != 0:
             os._exit(0)
         if sys.argv[1] == "orphan":
             os.setsid()
+            while os.path.exists(f"/proc/{between}"):  # whoever looks then finds two
+                time.sleep(0.001)
         os.write(1, b"%d\\n" % os.getpid())  # a print may be what the signal interrupted
         time.sleep(60)
 signal.signal(signal.SIGUSR1, fork)
@@ -40,7 +43,7 @@ while True:
 SPAWNS = """
 import os, sys, time
 print("up", flush=True)
-time.sleep(0.5)
+sys.stdin.readline()
 opens = [(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)]
 child = os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}, file_actions=opens)
 os.waitpid(child, 0)
@@ -200,7 +203,8 @@ def test_a_process_that_appears_later_is_found_by_descent_or_by_its_mark(
     child = int(process.stdout.readline())
     after = read(monitor)
     os.kill(child, signal.SIGKILL)
-    while os.path.exists(f"/proc/{child}"):  # whoever inherits it reaps it
+    until = time.monotonic() + 20
+    while os.path.exists(f"/proc/{child}") and time.monotonic() < until:  # whoever inherits it reaps it
         time.sleep(0.002)
     gone = read(monitor)
 
@@ -231,11 +235,15 @@ def test_threads_that_did_not_run_yield_no_rows_until_the_end() -> None:
     idle = threading.Thread(target=release.wait)
     idle.start()
     monitor = this_process()
-    read(monitor)
-    while values(read(monitor), "thread_run_s", tid=str(idle.native_id)):
-        time.sleep(0.001)  # it may run for a moment before it waits
-    quiet = values(read(monitor), "thread_run_s", tid=str(idle.native_id))
-    at_the_end = values(read(monitor, last=True), "thread_run_s", tid=str(idle.native_id))
+    tid = str(idle.native_id)
+    ran, until = Path(f"/proc/self/task/{tid}/schedstat"), time.monotonic() + 20
+    while True:  # it may run for a moment before it waits
+        before = ran.read_text()
+        read(monitor)
+        quiet = values(read(monitor), "thread_run_s", tid=tid)
+        if ran.read_text() == before or time.monotonic() > until:
+            break
+    at_the_end = values(read(monitor, last=True), "thread_run_s", tid=tid)
     release.set()
     idle.join()
 
@@ -247,12 +255,19 @@ def test_a_thread_that_cannot_be_interrupted_is_blocked_until_it_can(tmp_path: P
     # Who starts a program sleeps so until it runs; here its child first waits to open a pipe.
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", SPAWNS, str(pipe)], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", SPAWNS, str(pipe)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
     assert process.stdout is not None
     process.stdout.readline()
     monitor = watching({"service": "api", "replica": 1, "pid": process.pid, "tree": False})
     before = value(read(monitor), "threads_blocked", service="api")
-    time.sleep(1.0)
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    until = time.monotonic() + 20
+    while value(read(monitor), "threads_blocked", service="api") == 0 and time.monotonic() < until:
+        time.sleep(0.01)
     meanwhile = [value(read(monitor), "threads_blocked", service="api") for _ in range(2)]
     os.close(os.open(pipe, os.O_WRONLY))
     process.stdout.readline()

@@ -43,10 +43,10 @@ def listening(
     return opened.enter_context(socket.create_server((host, 0), family=family, backlog=backlog))
 
 
-def eventually(seen: Callable[[], bool]) -> None:
+def eventually(seen: Callable[[], bool], told: Callable[[], object] = lambda: None) -> None:
     until = time.monotonic() + 10
     while not seen():
-        assert time.monotonic() < until
+        assert time.monotonic() < until, told()
         time.sleep(0.1)
 
 
@@ -60,10 +60,15 @@ def test_a_full_accept_queue_is_seen_with_its_bound_and_what_was_dropped(opened:
         client.setblocking(False)
         client.connect_ex(asleep.getsockname())
 
-    eventually(lambda: value(read(monitor), "accept_queue", service="s0") == 2)  # Linux takes backlog + 1
+    def is_full() -> bool:
+        rows = read(monitor)
+        # Linux takes backlog + 1; the other four ask again and again
+        counts = value(rows, "accept_queue", service="s0"), value(rows, "listen_drops", service="s0")
+        return counts[0] == 2 and counts[1] >= 4
+
+    eventually(is_full)
     after = read(monitor)
     assert value(before, "listen_drops", service="s0") == 0
-    assert value(after, "listen_drops", service="s0") >= 4  # the other four ask again and again
     assert value(after, "accept_queue_bound", service="s0") == 1
     assert value(after, "accept_queue", service="s1") == 0
     assert value(after, "accept_queue_bound", service="s1") == 100
@@ -87,16 +92,19 @@ def test_connections_are_counted_by_state_on_the_services_side(opened: ExitStack
     hasty.recv(1)
     hasty.close()  # the service ended first: its side keeps TIME_WAIT
 
-    time.sleep(0.1)
-    rows = read(monitor_of(old, new))
+    def states() -> dict[str, dict[str, float | int | None]]:
+        found: dict[str, dict[str, float | int | None]] = {"s0": {}, "s1": {}}
+        for row in read(monitor_of(old, new)):
+            if row.metric == "connections":
+                labels = json.loads(row.labels)
+                found[labels["service"]][labels["state"]] = row.value
+        return found
 
-    of_old = {
-        json.loads(r.labels)["state"]: r.value
-        for r in rows
-        if r.metric == "connections" and '"s0"' in r.labels
+    expected = {
+        "s0": {"established": 3, "close_wait": 1, "time_wait": 1},
+        "s1": {"established": 2, "time_wait": 0},
     }
-    assert of_old == {"established": 3, "close_wait": 1, "time_wait": 1}
-    assert value(rows, "connections", service="s1", state="established") == 2
+    eventually(lambda: states() == expected, states)
 
 
 @pytest.mark.skipif(shutil.which("ss") is None, reason="no ss here")
@@ -137,9 +145,9 @@ def test_the_machines_counters_are_read_from_their_columns(tmp_path: Path) -> No
 
 def test_a_refused_connection_is_a_reset_sent(opened: ExitStack) -> None:
     listener = listening(opened, 1)
-    free = socket.create_server(("127.0.0.1", 0))
-    nobody = free.getsockname()
-    free.close()
+    bound = opened.enter_context(socket.socket())  # nobody listens there, and nobody else gets it
+    bound.bind(("127.0.0.1", 0))
+    nobody = bound.getsockname()
     monitor = monitor_of(listener)
     before = value(read(monitor), "resets_sent")
 
@@ -293,13 +301,15 @@ def test_a_way_is_named_as_people_write_it(
     assert (way.to, way.is_near) == (to, is_near)
 
 
-def answered(client: socket.socket, served: socket.socket, seconds: float) -> None:
-    """One request and its answer, of a segment each."""
+def answered(client: socket.socket, served: socket.socket, seconds: float) -> float:
+    """One request and its answer, of a segment each; seconds in which both were made."""
+    began = time.monotonic()
     client.sendall(b"GET")
     served.recv(16)
     time.sleep(seconds)
     served.sendall(b"OK")
     client.recv(16)
+    return time.monotonic() - began
 
 
 def test_requests_are_counted_and_the_last_answers_timed(opened: ExitStack) -> None:
@@ -309,13 +319,12 @@ def test_requests_are_counted_and_the_last_answers_timed(opened: ExitStack) -> N
     monitor = monitor_of(listener)
     read(monitor, last=True)
 
-    for _ in range(4):
-        answered(client, served, 0.05)
+    took_s = [answered(client, served, 0.05) for _ in range(4)]
     rows = read(monitor, last=True)
 
     assert value(rows, "requests_in") == 4
     assert value(rows, "answers_seen") == 1  # the last of them
-    assert 0.03 <= value(rows, "answer_s") <= 0.15  # 0.05 s, in steps of the timer
+    assert 0.03 <= value(rows, "answer_s") <= took_s[-1] + 0.02  # 0.05 s, in steps of the timer
     assert value(rows, "busy") == 0
 
 
