@@ -49,9 +49,17 @@ def test_a_python_environment_is_made_once_also_when_two_runs_want_it(tmp_path: 
     wanted = service(Build("python", "requirements.txt"))
     lines: list[str] = []
     made: list[Prepared] = []
+    waits = threading.Event()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if "another run builds" in line:
+            waits.set()
+        elif "building a Python environment" in line:
+            waits.wait(20)  # so that the other one comes meanwhile, however late it starts
 
     def run() -> None:
-        made.append(prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path))
+        made.append(prepare([wanted], cache=tmp_path / "cache", on_line=tell, folder=tmp_path))
 
     runs = [threading.Thread(target=run) for _ in range(2)]
     for thread in runs:
@@ -113,28 +121,39 @@ def test_an_entry_whose_folder_was_taken_away_is_made_again(tmp_path: Path) -> N
 
 def test_a_silent_tool_is_said_to_be_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "SILENT_S", 0.2)
+    heard = tmp_path / "heard"
     lines: list[str] = []
 
-    prepare(
-        [service(Build("run", "sh -c 'sleep 1; echo done'"))],
-        cache=tmp_path,
-        on_line=lines.append,
-        folder=tmp_path,
-    )
+    def tell(line: str) -> None:
+        lines.append(line)
+        heard.touch()
+
+    silent = service(Build("run", f"sh -c '{until_there(heard)}; echo done'"))
+    prepare([silent], cache=tmp_path, on_line=tell, folder=tmp_path)
 
     assert lines[-1] == "done"
     assert lines[0].startswith("build of api: at work for ")
 
 
+def until_there(file: Path) -> str:
+    """A command of the shell that waits for a file, 20 s at most."""
+    return f'timeout 20 sh -c "until test -e {file}; do sleep 0.05; done"'
+
+
 def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
-    script = "mkdir busy && sleep 0.5 && rmdir busy"  # a second one at the same time would fail
-    wanted = service(Build("run", f"sh -c '{script}'"))
+    waits = tmp_path / "waits"
+    # a second one at the same time would fail
+    wanted = service(Build("run", f"sh -c 'mkdir busy && {{ {until_there(waits)}; rmdir busy; }}'"))
     lines: list[str] = []
     faults: list[TestbedError] = []
 
+    def tell(line: str) -> None:
+        lines.append(line)
+        waits.touch()
+
     def run() -> None:
         try:
-            prepare([wanted], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
+            prepare([wanted], cache=tmp_path / "cache", on_line=tell, folder=tmp_path)
         except TestbedError as fault:
             faults.append(fault)
 
