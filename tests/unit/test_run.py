@@ -565,14 +565,18 @@ def test_ctrl_c_while_a_trial_is_sealed_leaves_it_whole(tmp_path: Path, scripted
 def test_ctrl_c_while_building_ends_the_build_and_writes_nothing(
     tmp_path: Path, scripted: type[ScriptedRun]
 ) -> None:
-    path = tiny.write_study(tmp_path / "study", service="build: {run: sleep 61}")
-    threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+    build = "build: {run: \"sh -c 'echo begun; sleep 61'\"}"
+    path = tiny.write_study(tmp_path / "study", service=build)
+
+    def then(event: Event) -> None:
+        if event == progress.Building("begun"):
+            signal.raise_signal(signal.SIGINT)
 
     began = time.monotonic()
     with pytest.raises(Stopped):
-        run_study(tiny.planned(path), tmp_path / "run", cache=tmp_path / "cache")
+        run_study(tiny.planned(path), tmp_path / "run", progress=Listener(then), cache=tmp_path / "cache")
 
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 50  # the build alone takes longer
     assert not (tmp_path / "run").exists()
 
 
