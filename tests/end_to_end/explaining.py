@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from loadlens.testbed.ports import Ports
 from tests.end_to_end.hitting import environment
 
 LIMIT_S = 180
@@ -41,9 +41,11 @@ def explained(*arguments: str, **more: Any) -> dict[str, Any]:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """One below those of outgoing connections, so that none sits on it before it is bound."""
+    ports = Ports()
+    port = ports.take()
+    ports.release()
+    return port
 
 
 def naming(text: str) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 from loadlens import _engine, store
 from loadlens.model.trial import TrialStatus
 from loadlens.run.study import run_study
+from loadlens.testbed.ports import Ports
 from tests import tiny
 from tests.end_to_end import running
 
@@ -193,12 +193,14 @@ def test_a_service_that_dies_in_mid_trial_costs_that_trial_and_says_its_last_wor
     )
     server = tmp_path / "study" / "server.py"
     dying = (
-        "import os, pathlib, threading\n"
+        "import os, pathlib, threading, time\n"
         "starts = pathlib.Path(__file__).with_name('starts')\n"
         "starts.open('a').write('x')\n"
+        "def die():\n"
+        "    while globals().get('requests', 0) < 20: time.sleep(0.01)  # more than ask whether it is ready\n"
+        "    print('out of memory, they said', flush=True); os._exit(7)\n"
         "if len(starts.read_text()) > 1:\n"
-        "    def die(): print('out of memory, they said', flush=True); os._exit(7)\n"
-        "    threading.Timer(1.0, die).start()\n"
+        "    threading.Thread(target=die).start()\n"
     )
     server.write_text(dying + server.read_text())
 
@@ -268,8 +270,8 @@ def test_resume_takes_up_the_last_run_of_the_study(tmp_path: Path) -> None:
 @pytest.fixture
 def server() -> Iterator[str]:
     """The tiny server on a free port, outside of any testbed."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    ports = Ports()
+    port = ports.take()
     process = subprocess.Popen(
         [sys.executable, "-S", "-E", str(tiny.SERVER), str(port)],
         stdout=subprocess.PIPE,
@@ -280,6 +282,7 @@ def server() -> Iterator[str]:
     yield f"http://127.0.0.1:{port}/"
     process.kill()
     process.communicate()
+    ports.release()
 
 
 def test_a_hit_with_a_record_is_a_study_of_one_case(server: str, tmp_path: Path) -> None:

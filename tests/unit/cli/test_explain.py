@@ -126,9 +126,10 @@ def test_a_counter_that_begins_with_the_first_request_is_taken_and_said(
 
 
 def test_a_command_is_started_as_it_is_and_ready_when_the_url_answers() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]  # free again when this ends
-    aim = aim_of([f"http://127.0.0.1:{port}/a"], ExplainFlags(start="serve --price $5"))
+    with socket.socket() as bound:  # nobody listens there, and nobody else gets it
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        aim = aim_of([f"http://127.0.0.1:{port}/a"], ExplainFlags(start="serve --price $5"))
 
     (service,) = aim.services
     assert service.start == "serve --price $$5"  # one dollar for the service
