@@ -64,12 +64,12 @@ def spawned(url: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def begin(server: Origin, path: str, *arguments: str) -> subprocess.Popen[str]:
-    """Begin a hit; returns when the server has seen its first request."""
+def begin(server: Origin, path: str, *arguments: str, accepted: int = 0) -> subprocess.Popen[str]:
+    """Begin a hit; returns when the server has seen its first request, and so many connections."""
     server.new_books()
     process = spawned(url_of(server, path), *arguments)
     until = time.monotonic() + LIMIT_S
-    while not server.books()["received"]:
+    while not (books := server.books())["received"] or books["connections"]["accepted"] < accepted:
         assert time.monotonic() < until, "no request came"
         time.sleep(0.02)
     return process
@@ -93,7 +93,7 @@ def stop_for(process: subprocess.Popen[str], seconds: float) -> None:
 
 def settled_books(server: Origin) -> dict[str, Any]:
     """The books once every connection is closed."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + 20
     while time.monotonic() < until:
         books: dict[str, Any] = server.books()
         if not books["open"] and not books["accept_queue"]:

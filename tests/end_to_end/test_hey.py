@@ -108,15 +108,16 @@ def test_a_duration_ends_the_load_and_what_was_begun_is_ended(
     books = settled_books(server)
 
     assert f"  [200]\t{books['received']} responses\n" in printed
-    assert 1.0 <= number(printed, "Total:") <= 1.6
+    assert 1.0 <= number(printed, "Total:") < 5  # without it 200 requests, three in 100 ms: 7 s
 
 
 @pytest.mark.parametrize("program", BOTH)
 def test_a_rate_holds_each_worker_back(server: Origin, program: tuple[str, ...]) -> None:
-    asked(program, server, "/", "-q", "10", "-c", "2", "-z", "2s")
+    asked(program, server, "/", "-q", "10", "-c", "2", "-z", "4s")
 
-    # Two workers, ten a second each, for two seconds; one more or less at the ends.
-    assert 34 <= settled_books(server)["answered"] <= 44
+    # Two workers, ten a second each, for four seconds; one more at the ends, and fewer where the machine was
+    # away. Ten a second for both would be 40, no rate thousands.
+    assert 50 <= settled_books(server)["answered"] <= 84
 
 
 @pytest.mark.parametrize("program", BOTH)

@@ -97,7 +97,7 @@ def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_books(server:
 
 
 def test_a_killed_hit_leaves_no_connection_behind(server: Origin) -> None:
-    process = begin(server, "/", "-c", "10", "-d", "60s")
+    process = begin(server, "/", "-c", "10", "-d", "60s", accepted=10)
     process.kill()
     process.communicate(timeout=10)
 
