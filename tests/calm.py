@@ -1,0 +1,61 @@
+"""Whether the machine let us run while a test judged times and rates.
+
+What the host gives to others meanwhile, or a thread that wakes late, is no fault of what is tested: a check
+that fails then is made once more, at most twice. On a machine that was calm a failure is one at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from benches.measuring import Host
+
+TRIES = 3
+MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
+_LOOK_S = 0.005
+
+
+class Machine:
+    """Watches it while it is entered."""
+
+    def __enter__(self) -> Self:
+        self._host, self._late_s, self._ends = Host(), 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ends.set()
+        self._thread.join()
+        self._why_not = self._host.why_not()
+
+    def why_not(self) -> str | None:
+        """Why times that were taken while it was watched do not count; none: they do."""
+        late = f"a thread woke {self._late_s:.3f} s late" if self._late_s > MOST_LATE_S else None
+        return self._why_not or late
+
+    def _watch(self) -> None:
+        before = time.monotonic()
+        while not self._ends.wait(_LOOK_S):
+            now = time.monotonic()
+            self._late_s, before = max(self._late_s, now - before - _LOOK_S), now
+
+
+def calmly(check: Callable[[], None]) -> None:
+    """Make a check that asserts; again where it failed while the machine was not calm."""
+    for left in reversed(range(TRIES)):
+        try:
+            with Machine() as machine:
+                check()
+            return
+        except AssertionError:
+            why_not = machine.why_not()
+            if why_not is None or not left:
+                raise
+            print(f"made again: {why_not}")  # shown with a failure

@@ -1,0 +1,82 @@
+"""A check that fails is made again where the machine was not calm, and nowhere else."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tests import calm
+
+
+def failing(times: int, during: float = 0.0) -> tuple[list[int], object]:
+    """A check that fails so often, each try lasting a while; and the tries so far."""
+    tries: list[int] = []
+
+    def check() -> None:
+        tries.append(len(tries))
+        time.sleep(during)
+        assert len(tries) > times
+
+    return tries, check
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """What the host is said to have done, try by try; at the end nothing."""
+    said: list[str | None] = []
+    monkeypatch.setattr(calm.Host, "why_not", lambda _: said.pop(0) if said else None)
+    monkeypatch.setattr(calm, "MOST_LATE_S", 60.0)
+    return said
+
+
+def test_on_a_calm_machine_a_failure_is_one_at_once(host: list[str | None]) -> None:
+    tries, check = failing(1)
+
+    with pytest.raises(AssertionError):
+        calm.calmly(check)
+
+    assert len(tries) == 1
+
+
+def test_what_fails_while_the_host_is_away_is_asked_again(host: list[str | None]) -> None:
+    host += ["the host gave 9 % to others"] * 2
+    tries, check = failing(2)
+
+    calm.calmly(check)
+
+    assert len(tries) == 3
+
+
+def test_what_fails_again_and_again_fails_whatever_the_machine_does(host: list[str | None]) -> None:
+    host += ["the host gave 9 % to others"] * 9
+    tries, check = failing(9)
+
+    with pytest.raises(AssertionError):
+        calm.calmly(check)
+
+    assert len(tries) == calm.TRIES
+
+
+def test_what_holds_is_asked_once(host: list[str | None]) -> None:
+    host += ["the host gave 9 % to others"]
+    tries, check = failing(0)
+
+    calm.calmly(check)
+
+    assert len(tries) == 1
+
+
+def test_a_thread_that_wakes_late_is_seen(host: list[str | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calm, "MOST_LATE_S", 0.1)
+    wait = threading.Event.wait
+
+    def late(event: threading.Event, timeout: float | None = None) -> bool:
+        return wait(event, None if timeout is None else timeout + 0.2)
+
+    monkeypatch.setattr(threading.Event, "wait", late)
+    with calm.Machine() as machine:
+        time.sleep(0.5)
+
+    assert (machine.why_not() or "").startswith("a thread woke ")
