@@ -117,7 +117,7 @@ fn whoever_waits_too_long_for_a_lock_is_refused_with_its_words() {
             serve,
             r#""resources": {"db": {"size": 1, "kind": "lock"}}, "routes": {"/w": [{"do": "take",
                 "resource": "db", "timeout_ms": 50, "status": 500, "words": "database is locked"},
-                {"do": "wait", "ms": 300}, {"do": "give", "resource": "db"}]}"#,
+                {"do": "wait", "ms": 1500}, {"do": "give", "resource": "db"}]}"#,
         );
 
         let mut all = std::thread::scope(|scope| {
@@ -141,7 +141,7 @@ fn a_line_without_patience_refuses_at_once() {
         let running = with(
             serve,
             r#""resources": {"room": {"size": 2, "kind": "hidden"}}, "routes": {"/w": [{"do": "take",
-                "resource": "room", "timeout_ms": 0}, {"do": "wait", "ms": 300}, {"do": "give",
+                "resource": "room", "timeout_ms": 0}, {"do": "wait", "ms": 1500}, {"do": "give",
                 "resource": "room"}]}"#,
         );
 

@@ -3,14 +3,18 @@
 use loadlens_origin::{Admission, Config};
 use serde_json::json;
 
-use crate::harness::{closed, origin, plan, run, shared, stream, Run, LIMIT, MS};
+use crate::harness::{closed, origin, plan, run, shared, stream, Run, LIMIT, MS, SECOND};
 
 fn against(config: Config, users: u32, requests: u64) -> Run {
+    with_patience(10 * SECOND, config, users, requests)
+}
+
+fn with_patience(timeout_ns: u64, config: Config, users: u32, requests: u64) -> Run {
     let _machine = shared();
     let origin = origin(config);
     let mut stream = stream("load", origin.port, "/");
     stream["workload"] = closed(users, requests);
-    stream["timeout_ns"] = json!(300 * MS);
+    stream["timeout_ns"] = json!(timeout_ns);
     let done = run(&plan(vec![stream]), LIMIT);
     done.only().check_law();
     done
@@ -37,7 +41,7 @@ fn a_full_accept_queue_is_a_time_out_of_the_connect() {
         backlog: 0,
         ..with(Admission::Hold)
     };
-    let done = against(config, 6, 6);
+    let done = with_patience(300 * MS, config, 6, 6);
 
     let load = done.only();
     assert!(load.errors("connect_timeout") >= 4, "{}", load.0["errors"]);

@@ -258,7 +258,7 @@ pub struct Estimate {
 /// The books once the origin has read all that the engine sent.
 pub fn settled(origin: &Origin) -> Books {
     origin
-        .books_when_idle(5 * SECOND)
+        .books_when_idle(20 * SECOND)
         .unwrap_or_else(|| panic!("connections stay open: {:?}", origin.books()))
 }
 

@@ -1,6 +1,6 @@
 //! The life of a run: refused or begun, watched, stopped, dropped, ended by its load.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadlens_engine::run::{Refusal, Run};
 use loadlens_origin::Config;
@@ -35,29 +35,30 @@ fn progress_tells_where_the_run_stands_from_before_the_start_to_after_the_end() 
     let mut stream = stream("load", origin.port, "/delay/1");
     stream["workload"] = json!({"kind": "closed", "users": 4});
     let mut plan = plan(vec![stream]);
-    plan["warmup_ns"] = json!(300 * MS);
-    plan["duration_ns"] = json!(1_200 * MS);
+    plan["warmup_ns"] = json!(1_500 * MS);
+    plan["duration_ns"] = json!(2_500 * MS);
     plan["drain_ns"] = json!(SECOND);
     let mut run = Run::new(&plan.to_string()).expect("the plan is good");
 
     let before = progress(&run);
     run.start().expect("the run starts");
     let mut phases = Vec::new();
-    let mut last = Value::Null;
+    let mut lasts = Vec::new();
     while !run.wait(Duration::from_millis(50)) {
         let now = progress(&run);
         if now["phase"] == "measure" {
-            last = now["streams"][0]["last"].clone();
+            lasts.push(now["streams"][0]["last"].clone());
         }
         phases.push(now["phase"].as_str().expect("a phase").to_owned());
     }
     let after = progress(&run);
 
     phases.dedup();
+    phases.retain(|phase| phase != "starting"); // it may last a while on a busy machine
     let stream = &after["streams"][0];
     assert_eq!(
         (&before["phase"], &before["total_s"]),
-        (&json!("starting"), &json!(1.5))
+        (&json!("starting"), &json!(4.0))
     );
     assert!(
         phases.starts_with(&["warmup".to_owned(), "measure".to_owned()]),
@@ -73,14 +74,18 @@ fn progress_tells_where_the_run_stands_from_before_the_start_to_after_the_end() 
     assert!(count("waiting") <= 4);
     let so_far = |key: &str| stream["so_far"][key].as_f64().expect("a number");
     assert!(so_far("rps") > 100.0 && so_far("p50_s") > 0.001);
-    // The last second holds a second, and its histogram all its successes.
-    let seconds = last["seconds"].as_f64().expect("seconds");
-    let bins = last["histogram"].as_array().expect("a histogram");
-    let drawn: u64 = bins.iter().filter_map(|bin| bin[1].as_u64()).sum();
-    assert!((0.9..1.3).contains(&seconds), "{seconds}");
-    assert_eq!(
-        drawn,
-        (last["rps"].as_f64().expect("a rate") * seconds).round() as u64
+    // The histogram of the last second holds all its successes, and the last second a second, where no interval is
+    // longer because the thread was away.
+    let seconds = |last: &Value| last["seconds"].as_f64().expect("seconds");
+    for last in &lasts {
+        let bins = last["histogram"].as_array().expect("a histogram");
+        let drawn: u64 = bins.iter().filter_map(|bin| bin[1].as_u64()).sum();
+        let rate = last["rps"].as_f64().expect("a rate");
+        assert_eq!(drawn, (rate * seconds(last)).round() as u64, "{last}");
+    }
+    assert!(
+        lasts.iter().any(|last| (0.9..1.3).contains(&seconds(last))),
+        "{lasts:?}"
     );
 }
 
@@ -118,8 +123,11 @@ fn a_run_that_is_stopped_keeps_its_counts_and_ends_at_once() {
     let mut before = Value::Null;
 
     let done = run_and(&plan, LIMIT, |run| {
-        std::thread::sleep(Duration::from_millis(300));
-        before = progress(run);
+        let until = Instant::now() + LIMIT / 2;
+        while before["streams"][0]["ok"].as_u64() < Some(20) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+            before = progress(run);
+        }
         run.stop();
     });
 
@@ -181,7 +189,7 @@ fn a_server_that_goes_away_in_the_middle_leaves_every_request_accounted_for() {
     stream["workload"] =
         json!({"kind": "closed", "users": 10, "think": {"kind": "fixed", "ns": MS}});
     let mut plan = plan(vec![stream]);
-    plan["duration_ns"] = json!(SECOND);
+    plan["duration_ns"] = json!(4 * SECOND);
 
     let done = run_and(&plan, LIMIT, |_| {
         std::thread::sleep(Duration::from_millis(500));

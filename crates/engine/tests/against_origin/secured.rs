@@ -269,13 +269,15 @@ fn handshakes_that_break_off_or_stall_end_in_time_and_are_told_apart() {
         };
 
         let done = against(with(config), |stream, _| {
-            stream["timeout_ns"] = json!(timeout.as_nanos() as u64);
+            if class == "tls_timeout" {
+                stream["timeout_ns"] = json!(timeout.as_nanos() as u64);
+            }
             stream["workload"] = closed(2, 4);
         });
 
         check_failed(&done, class, words);
-        // Two users, two requests each, a pause after a failed connect, and a second to spare.
-        let limit_s = 2.0 * timeout.as_secs_f64() + 1.5;
+        // Two users, two requests each, a pause after a failed connect; what stalls would else take 20 s.
+        let limit_s = 2.0 * timeout.as_secs_f64() + 5.0;
         let elapsed_s = done.result["elapsed_s"].as_f64().unwrap();
         assert!(elapsed_s < limit_s, "{elapsed_s}");
     }

@@ -153,8 +153,8 @@ fn a_dropped_request_is_never_answered_on_a_connection_that_stays_open() {
     let heard = std::io::Read::read(&mut client.0, &mut [0; 16]);
 
     assert_eq!(heard.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    let books = front.books_when(|books| books.injected("drop") == 1);
     assert_eq!(origin.books().received, 0);
-    let books = front.books();
     assert_eq!(
         (books.injected("drop"), books.get("connections_open")),
         (1, 1)
@@ -203,7 +203,7 @@ fn a_delay_before_the_request_is_over_before_it_takes_a_place() {
     let front = with_faults(
         &origin,
         json!({
-            "delay": {"request": {"kind": "fixed", "ns": 300_000_000}},
+            "delay": {"request": {"kind": "fixed", "ns": 1_500_000_000}},
             "admit": {"in_flight": 1, "queue": 0},
         }),
     );

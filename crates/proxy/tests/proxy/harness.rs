@@ -67,7 +67,7 @@ impl Running {
         let began = Instant::now();
         loop {
             let books = self.books();
-            if is_so(&books) || began.elapsed() > Duration::from_secs(5) {
+            if is_so(&books) || began.elapsed() > LIMIT {
                 return books;
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -140,10 +140,10 @@ fn a_service_that_says_nothing_for_too_long_is_given_up() {
     let origin = Origin::start(Config::default()).expect("the origin starts");
     let front = proxy(
         origin.port,
-        json!({"failures": "answer", "timeout_ns": 100 * MS, "faults": {"admit": {"in_flight": 1}}}),
+        json!({"failures": "answer", "timeout_ns": 1_000 * MS, "faults": {"admit": {"in_flight": 1}}}),
     );
 
-    let late = front.client().get("/delay/2000");
+    let late = front.client().get("/delay/5000");
     let after = front.client().get("/bytes/1");
 
     assert_eq!((late.status(), after.status()), (504, 200));
