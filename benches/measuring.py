@@ -112,7 +112,7 @@ class Origin:
 
     def new_books(self) -> None:
         """Begin new ones, once nothing of the run before is left open."""
-        until = time.monotonic() + 5
+        until = time.monotonic() + 20
         while time.monotonic() < until and self.books()["open"]:
             time.sleep(0.01)
         url = f"http://127.0.0.1:{self.control_port}/books/reset"
