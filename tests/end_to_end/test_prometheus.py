@@ -99,7 +99,8 @@ def test_a_target_without_metrics_is_named_with_what_the_server_saw(
     marker = f"test-{secrets.token_hex(6)}"
     api = Service("api", START, ready=Ready("/"), scrape=Scrape(path="/no-metrics"))
     prom = Service("prom", use="prometheus", over=("api",))
-    monkeypatch.setattr(testbed, "Ready", lambda path: Ready(path, within_s=20.0))  # of parts that say nothing
+    # parts that say nothing of it have little time to be ready
+    monkeypatch.setattr(testbed, "Ready", lambda path: Ready(path, within_s=20.0))
     bed = bed_of(api, prom, folder=folder, marker=marker)
 
     with pytest.raises(TestbedError, match=r"prom was not ready within .*the scrape of api failed: "):
