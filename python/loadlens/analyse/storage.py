@@ -11,7 +11,7 @@ import numpy as np
 
 from loadlens.analyse.resources import Process, Series, added, series_by_labels
 from loadlens.stats import within
-from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.interval import Floats, Insufficient, Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ class Storage:
     stalled: Found
     blocked: Found  # share of the looks at which a thread of the services slept in the kernel
     blocked_threads: Found  # how many did, on average
-    stored: Found  # share of the looks that found a file changed which they write elsewhere than at its end
+    stored: tuple[int, int] | None  # looks that found a file changed which they write elsewhere, of so many
 
 
 def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process]) -> Storage | None:
@@ -63,8 +63,8 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         for name in ("io_some", "io_full")
         if (f"pressure_{name}_s", "") in table
     }
-    blocked, blocked_threads = _looks(processes, BLOCKED, begin, end)
-    stored, _ = _looks(processes, CHANGED, begin, end)
+    blocked, blocked_threads = _blocked(processes, begin, end)
+    changed = _looks(processes, CHANGED, begin, end)
     return Storage(
         written=_of_all(processes, "write_bytes"),
         read=_of_all(processes, "read_bytes"),
@@ -77,7 +77,7 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         stalled=_share(pressure.get("io_full", NOT_READ)),
         blocked=_share(blocked),
         blocked_threads=blocked_threads,
-        stored=_share(stored),
+        stored=None if changed is None else (int((changed > 0).sum()), changed.size),
     )
 
 
@@ -89,15 +89,20 @@ def _devices(
             yield device, rate
 
 
-def _looks(processes: Sequence[Process], gauge: str, begin: float, end: float) -> tuple[Found, Found]:
-    """How often a gauge of all processes together was not zero, and its mean over the looks."""
-    told = [process.series[gauge] for process in processes if gauge in process.series]
-    together = added(told) if len(told) == len(processes) else None
-    counts = None if together is None else together.between(begin, end).values
+def _blocked(processes: Sequence[Process], begin: float, end: float) -> tuple[Found, Found]:
+    """How often some thread slept in the kernel, and how many on average, of all processes together."""
+    counts = _looks(processes, BLOCKED, begin, end)
     if counts is None or counts.size < FEWEST_LOOKS:
         return NOT_READ, NOT_READ
     each = np.ones(counts.size)
     return within.mean((counts > 0).astype(np.float64), each), within.mean(counts, each)
+
+
+def _looks(processes: Sequence[Process], gauge: str, begin: float, end: float) -> Floats | None:
+    """A gauge of all processes together at each look; none where one of them was not read."""
+    told = [process.series[gauge] for process in processes if gauge in process.series]
+    together = added(told) if len(told) == len(processes) else None
+    return None if together is None else together.between(begin, end).values
 
 
 def _of_all(processes: Sequence[Process], metric: str) -> Found:

@@ -114,8 +114,14 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
         blocked_threads=case.level_figure(
             "threads.blocked", "threads", [one.blocked_threads for one in known]
         ),
-        stored=case.level_figure("files.changed", "share", [one.stored for one in known]),
+        stored=_all_looks([one.stored for one in known]),
     )
+
+
+def _all_looks(found: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """Of all trials together; none where one of them was not looked at."""
+    told = [looks for looks in found if looks is not None]
+    return (sum(some for some, _ in told), sum(of for _, of in told)) if len(told) == len(found) else None
 
 
 def memory_of(case: CaseMeasures) -> MemoryWatch | None:

@@ -86,14 +86,14 @@ def _stall(storage: StorageWatch) -> float:
 
 def _signals(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
     return [
-        *_held_up(curve, step, storage),
+        *held_up(curve, step, storage),
         _bytes(curve),
         _cores(curve, step),
         _plateau(curve),
     ]
 
 
-def _held_up(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
+def held_up(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
     """Whether storage is what requests wait for: as the kernel counts it, else by who sleeps in it."""
     asleep = writing.asleep(curve, step, storage)
     if asleep is not None and asleep.evidence.passed and not _is_counted(storage):

@@ -4,9 +4,8 @@
 service does more.
 
 **Needs.** Files that the service writes at their end grow by 40 bytes or more for each request, in proportion
-to the requests. And a cost: threads of the service that sleep without being interruptible, as who waits for
-storage does, one at a time half of the time, or always and each request twice as long as at the lightest
-load; else some task of the machine that waits for storage at least 5 % of the time.
+to the requests. And a cost: storage holds requests up by what `disk.bound` asks for, threads that sleep until
+it has done something included; else some task of the machine waits for storage at least 5 % of the time.
 
 **Ruled out by.** More than 4 KiB a request: that is data, not a line. A comparison, where the study has one:
 two curves that are asked the same and differ in one factor only, of which one writes lines and the other does
@@ -14,16 +13,17 @@ not. A generator that did not send in time, or other programs on one of the two,
 unsure.
 
 **Thresholds.** 40 bytes are a time, a path and a status. 5 %: the least that a change of capacity is worth.
-Half of the time asleep: as in `disk.bound`. 5 % of the looks at which another file had changed: data that is
+5 % of the looks at which another file had changed: data that is
 kept for requests changes at every look. A page beyond those of the line: the file system's own.
 
 **Grade.** Suspected at most where the sleep may be for something else: that lines are written and storage is
-waited for does not show that it is for them. Probable where threads sleep and lines are all that there is to
-wait for: no other file that the service holds open changed, hardly anything is read, and what goes to storage
-for a request is the pages of its line and one more. A file that is opened, written and closed again within a
-request is not seen, so it is no surer than that. With a comparison it is probable when the curve without
-lines does at least 1.05 times as much, its whole interval above, and absent when it does not: what grows at
-the end of a file may be a journal of data, and whoever chose the factor knows what else it changes.
+waited for does not show that it is for them. Probable where storage holds requests up and lines are all that
+there is to wait for: no other file that the service holds open changed, hardly anything is read, and what
+goes to storage for a request is the pages of its line and one more. A file that is opened, written and closed
+again within a request is not seen, so it is no surer than that. With a comparison it is probable when the
+curve without lines does at least 1.05 times as much, its whole interval above, and absent when it does not:
+what grows at the end of a file may be a journal of data, and whoever chose the factor knows what else it
+changes.
 
 **Do.** Write lines in batches or from another thread, sample them, or log less.
 
@@ -37,11 +37,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loadlens.findings import disk_bound
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import writing
 from loadlens.looks import numbers
-from loadlens.model.facts import Curve, Facts, Step, StorageWatch
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, Grade, NotAssessed
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed
 from loadlens.stats.comparing import compare_pairs
 from loadlens.stats.interval import Insufficient, Interval
 
@@ -56,6 +57,7 @@ WITHOUT = 0.1  # of the bytes of a request: a curve below is one without lines
 WAITING = 0.05  # of the time some task waits for storage
 GAIN = 1.05  # throughput without lines over that with them
 ELSEWHERE = 0.05  # of the looks at which another file had changed
+FEWEST_LOOKS = 10
 PAGE = 4096.0
 FEW_READ = 512.0  # bytes of a request: a sector
 
@@ -221,22 +223,23 @@ def _signals(curve: Curve) -> list[weigh.Signal]:
 def _waited_for(curve: Curve) -> Finding | None:
     """Threads sleep, and lines are all that there is to wait for; none where that is not sure."""
     step, storage = writing.known(curve)[-1]
-    asleep, appended = writing.asleep(curve, step, storage), writing.per_request(curve, "appended")
-    if asleep is None or appended is None:
+    appended = writing.per_request(curve, "appended")
+    if appended is None:
         return None
-    signals = [*_lines(curve), asleep]
-    rivals = [_elsewhere(storage), _whole_files(curve), _reading(curve), weigh.generator_rival(step)]
+    waits = disk_bound.held_up(curve, step, storage)
+    signals = [*_lines(curve), *waits]
+    rivals = [_elsewhere(curve), _whole_files(curve), _reading(curve), weigh.generator_rival(step)]
     grade = weigh.grade_of(signals, rivals, cap=min(Grade.PROBABLE, weigh.cap_of(curve)))
     if grade is None or grade < Grade.PROBABLE or any(rival.ruled_out is not True for rival in rivals):
         return None
-    each, part = writing.size(appended.mean), asleep.evidence.value or 0.0
+    each, part = writing.size(appended.mean), waits[0].evidence.value or 0.0
     return Finding(
         rule=ID,
         grade=grade,
         impact=min(1.0, part),
         scope=curve.label,
         statement=weigh.statement(
-            f"Threads sleep {weigh.percent(part)} of the time until {each} of a log for each request are kept"
+            f"Requests wait {weigh.percent(part)} of the time until their {each} of log are on the disk"
         ),
         explanation=f"At {weigh.load_with_unit(curve, step)} these lines are all that the service writes, "
         "and it reads nothing: what it waits for in the kernel is that they are on the disk.",
@@ -249,15 +252,17 @@ def _waited_for(curve: Curve) -> Finding | None:
     )
 
 
-def _elsewhere(storage: StorageWatch) -> Counter:
-    name, share = "data in other files", storage.stored
-    if not isinstance(share, Estimate):
-        return weigh.rival(name, "whether other files changed was not read", None)
+def _elsewhere(curve: Curve) -> Counter:
+    """Of all levels together: a service that keeps data does so at each."""
+    name, looks = "data in other files", [storage.stored for _, storage in writing.known(curve)]
+    changed, of = (sum(part) for part in zip(*(one or (0, 0) for one in looks), strict=True))
+    if None in looks or of < FEWEST_LOOKS:
+        return weigh.rival(name, f"{of} looks at whether other files changed are too few", None)
     text = (
-        f"a file that is written elsewhere than at its end had changed at {weigh.percent(share.point)} of "
-        f"the looks (limit {weigh.percent(ELSEWHERE)})"
+        f"a file that is written elsewhere than at its end had changed at {changed} of {of} looks "
+        f"(limit {weigh.percent(ELSEWHERE)})"
     )
-    return weigh.rival(name, text, True if share.point <= ELSEWHERE else None)
+    return weigh.rival(name, text, True if changed <= ELSEWHERE * of else None)
 
 
 def _whole_files(curve: Curve) -> Counter:
@@ -306,6 +311,7 @@ def _suspected(curve: Curve) -> Finding | None:
         confirm="the same load with the log off: throughput rises by more than 5 %",
         unknown=("what the log costs: nothing was run without it",),
         curves=(curve.label,),
+        explains_others=False,  # so much is true of many services that wait for their data
     )
 
 

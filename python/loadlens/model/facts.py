@@ -220,7 +220,7 @@ class StorageWatch:
     stalled: Figure  # in which nobody could go on for it
     blocked: Figure  # in which some thread of the services slept in the kernel, as who waits for storage does
     blocked_threads: Figure  # how many did, mean over the looks
-    stored: Figure  # share of the looks that found a file changed which they write elsewhere than at its end
+    stored: tuple[int, int] | None  # looks that found a file changed which they write elsewhere, of so many
 
 
 @dataclass(frozen=True, slots=True)

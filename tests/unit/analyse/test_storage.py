@@ -91,7 +91,7 @@ def test_looks_that_found_another_file_changed_are_counted() -> None:
     )
 
     assert found is not None
-    assert point(found.stored) == 2 / 8
+    assert found.stored == (2, 8)
 
 
 def test_four_looks_are_too_few_and_one_process_is_not_all() -> None:

@@ -33,7 +33,7 @@ def storage(
     blocked: float | None = None,
     asleep: float | None = None,
     read: float = 0.0,
-    stored: float | None = None,
+    stored: tuple[int, int] | None = None,
 ) -> StorageWatch:
     def figure(value: float | None, make: Any) -> Figure:
         return UNREAD if value is None else make(value)
@@ -50,7 +50,7 @@ def storage(
         stalled=figure(stalled, share),
         blocked=figure(blocked, share),
         blocked_threads=figure(asleep if asleep is not None else blocked, estimate),
-        stored=figure(stored, share),
+        stored=stored,
     )
 
 

@@ -66,7 +66,8 @@ def test_a_cost_that_nobody_could_see_is_not_assessed() -> None:
 
 def synced(**more: object) -> Curve:
     """Lines of 200 B, for each of which a thread sleeps until its page is on the disk; no other file."""
-    watch = {"blocked": 0.8, "asleep": 0.8, "stored": 0.0, **more}
+    watch = {"blocked": 0.8, "asleep": 0.8, "stalled": 0.02, "waiting": 0.06, "busy": 0.3, "stored": (0, 4)}
+    watch |= more  # type: ignore[arg-type]
     return writes(4096.0, line=200.0, label="on", **watch)  # type: ignore[arg-type]
 
 
@@ -75,18 +76,25 @@ def test_lines_are_the_cause_where_they_are_all_that_sleeping_threads_can_wait_f
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE  # a file that was open for a moment was not seen
-    assert (
-        finding.statement == "Threads sleep 80 % of the time until 200 B of a log for each request are kept"
-    )
+    assert finding.statement == "Requests wait 80 % of the time until their 200 B of log are on the disk"
     assert finding.impact == pytest.approx(0.8)
     assert all(rival.ruled_out for rival in finding.counter)
+
+
+def test_where_the_kernel_counts_the_waiting_nobody_needs_to_look_at_threads() -> None:
+    finding = assess(facts(synced(stalled=0.6, waiting=0.7, blocked=None, asleep=None)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.impact == pytest.approx(0.6)  # of the time nobody could go on
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        {"stored": 0.5},  # a database beside the log
+        {"stored": (2, 4)},  # a database beside the log
         {"stored": None},  # nobody looked at other files
+        {"stored": (0, 3)},  # at three levels: nine looks are too few
         {"read": 600.0 * 300},  # more than a sector a request is read
         {"faults": 30.0},  # a tenth of a page a request comes from storage
         {"blocked": 0.4, "asleep": 0.4},  # asleep less than half of the time
@@ -104,7 +112,7 @@ def test_where_threads_may_wait_for_something_else_lines_are_suspected_only(more
 @pytest.mark.parametrize(("written", "grade"), [(8000.0, Grade.PROBABLE), (8400.0, Grade.SUSPECTED)])
 def test_a_line_takes_its_page_and_one_of_the_file_system(written: float, grade: Grade) -> None:
     # two pages are 8,192 bytes; three are data of some file that was not seen
-    built = writes(written, line=200.0, blocked=0.8, asleep=0.8, stored=0.0)
+    built = writes(written, line=200.0, stored=(0, 4))
 
     finding = assess(facts(built))
 
@@ -118,7 +126,7 @@ def test_storage_that_lines_keep_busy_is_folded_under_them() -> None:
     by_rule = {finding.rule: finding for finding in verdict.findings}
     assert by_rule["logging.per-request"].explained_by is None
     assert by_rule["disk.bound"].explained_by == "logging.per-request"
-    assert by_rule["saturation.plateau"].explained_by == "logging.per-request"
+    assert by_rule["saturation.plateau"].explained_by in ("disk.bound", "logging.per-request")
 
 
 def test_a_comparison_shows_what_lines_cost() -> None:
