@@ -35,8 +35,7 @@ class Storage:
     device_written: Found
     waiting: Found
     stalled: Found
-    blocked: Found  # share of the looks at which a thread of the services slept in the kernel
-    blocked_threads: Found  # how many did, on average
+    asleep: Floats | None  # how many threads of the services slept in the kernel, at each look
     stored: tuple[int, int] | None  # looks that found a file changed which they write elsewhere, of so many
 
 
@@ -63,7 +62,6 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         for name in ("io_some", "io_full")
         if (f"pressure_{name}_s", "") in table
     }
-    blocked, blocked_threads = _blocked(processes, begin, end)
     changed = _looks(processes, CHANGED, begin, end)
     return Storage(
         written=_of_all(processes, "write_bytes"),
@@ -75,8 +73,7 @@ def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[P
         device_written=dict(_devices(table, "disk_write_bytes", begin, end)).get(device, NOT_READ),
         waiting=_share(pressure.get("io_some", NOT_READ)),
         stalled=_share(pressure.get("io_full", NOT_READ)),
-        blocked=_share(blocked),
-        blocked_threads=blocked_threads,
+        asleep=_looks(processes, BLOCKED, begin, end),
         stored=None if changed is None else (int((changed > 0).sum()), changed.size),
     )
 
@@ -89,13 +86,23 @@ def _devices(
             yield device, rate
 
 
-def _blocked(processes: Sequence[Process], begin: float, end: float) -> tuple[Found, Found]:
-    """How often some thread slept in the kernel, and how many on average, of all processes together."""
-    counts = _looks(processes, BLOCKED, begin, end)
-    if counts is None or counts.size < FEWEST_LOOKS:
+def asleep_over(trials: Sequence[Storage]) -> list[tuple[Found, Found]]:
+    """How often some thread slept in the kernel, as a share of the looks, and how many did on average.
+
+    Trial by trial; where each is too short for that, of the looks of all together.
+    """
+    each = [_asleep(trial.asleep) for trial in trials]
+    looks = [trial.asleep for trial in trials if trial.asleep is not None]
+    if len(looks) < len(trials) or any(isinstance(share, Interval) for share, _ in each):
+        return each
+    return [_asleep(np.concatenate(looks))]
+
+
+def _asleep(looks: Floats | None) -> tuple[Found, Found]:
+    if looks is None or looks.size < FEWEST_LOOKS:
         return NOT_READ, NOT_READ
-    each = np.ones(counts.size)
-    return within.mean((counts > 0).astype(np.float64), each), within.mean(counts, each)
+    each = np.ones(looks.size)
+    return _share(within.mean((looks > 0).astype(np.float64), each)), within.mean(looks, each)
 
 
 def _looks(processes: Sequence[Process], gauge: str, begin: float, end: float) -> Floats | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from loadlens.analyse.balanced import Spread
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.quotas import Quota
+from loadlens.analyse.storage import asleep_over
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.facts import (
     BalanceWatch,
@@ -100,6 +101,7 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
     known = [trial.around.storage for trial in case.usable if trial.around.storage is not None]
     if not known:
         return None
+    asleep = asleep_over(known)
     return StorageWatch(
         written=case.level_figure("storage.written", "bytes/s", [one.written for one in known]),
         read=case.level_figure("storage.read", "bytes/s", [one.read for one in known]),
@@ -110,10 +112,8 @@ def storage_of(case: CaseMeasures) -> StorageWatch | None:
         device_written=case.level_figure("storage.device", "bytes/s", [one.device_written for one in known]),
         waiting=case.level_figure("pressure.io", "share", [one.waiting for one in known]),
         stalled=case.level_figure("pressure.io", "share", [one.stalled for one in known]),
-        blocked=case.level_figure("threads.blocked", "share", [one.blocked for one in known]),
-        blocked_threads=case.level_figure(
-            "threads.blocked", "threads", [one.blocked_threads for one in known]
-        ),
+        blocked=case.level_figure("threads.blocked", "share", [share for share, _ in asleep]),
+        blocked_threads=case.level_figure("threads.blocked", "threads", [count for _, count in asleep]),
         stored=_all_looks([one.stored for one in known]),
     )
 

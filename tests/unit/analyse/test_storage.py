@@ -79,8 +79,23 @@ def test_looks_at_sleeping_threads_are_counted_over_all_processes() -> None:
     found = storage.read(host(sda_disk_busy_s=0.2), 1.0, 8.0, [first, second])
 
     assert found is not None
-    assert point(found.blocked) == 4 / 8
-    assert point(found.blocked_threads) == 6 / 8
+    ((share, threads),) = storage.asleep_over([found])
+    assert point(share) == 4 / 8
+    assert point(threads) == 6 / 8
+
+
+def test_trials_that_are_too_short_by_themselves_are_pooled() -> None:
+    def trial(*threads: int) -> storage.Storage:
+        found = storage.read(host(sda_disk_busy_s=0.2), 0.0, 10.0, [asleep(*threads)])
+        assert found is not None
+        return found
+
+    short, other, long = trial(0, 1, 3), trial(1, 1, 0), trial(0, 0, 0, 1, 1, 1, 0, 0)
+
+    ((share, threads),) = storage.asleep_over([short, other])
+    assert (point(share), point(threads)) == pytest.approx((4 / 6, 6 / 6))
+    assert len(storage.asleep_over([short, other, long])) == 3  # one is long enough to speak by itself
+    assert all(isinstance(part, Insufficient) for part in storage.asleep_over([short])[0])
 
 
 def test_looks_that_found_another_file_changed_are_counted() -> None:
@@ -100,8 +115,7 @@ def test_four_looks_are_too_few_and_one_process_is_not_all() -> None:
 
     for found in (few, part):
         assert found is not None
-        assert isinstance(found.blocked, Insufficient)
-        assert isinstance(found.blocked_threads, Insufficient)
+        assert all(isinstance(part, Insufficient) for part in storage.asleep_over([found])[0])
 
 
 def test_more_than_all_of_the_time_is_all_of_it() -> None:
