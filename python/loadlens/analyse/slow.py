@@ -121,12 +121,13 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
     valley = own if own is not None else next((valleys[at] for at in sorted(valleys)), None)
     if valley is None:
         return blank
-    usual = _middle(_part(whole, 0.0, valley))
+    quick = _part(whole, 0.0, valley)
+    usual = _middle(quick)
     alone_level = _level(levels[0].load, whole, valley)
     if alone_level is not None:
         trials = sum(len(level.trials) for level in alone)
-        usual_ones = rowwise.took(_part(whole, 0.0, valley), trials)
-        alone_level = replace(alone_level, took=rowwise.took(whole, trials), usual=usual_ones)
+        times = rowwise.took(whole, trials), rowwise.took(quick, trials)
+        alone_level = replace(alone_level, took=times[0], usual=times[1])
     reference = next((level.counts for level in levels[1:] if level.load in valleys), whole)
     share = _beyond(reference, valleys.get(min(valleys, default=0.0), valley)) / max(1, reference.observed)
     calm, lacking, queued = [], [], 0

@@ -34,7 +34,6 @@ from __future__ import annotations
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import waits, writing
 from loadlens.findings.common.curves import Capacity, capacity_of, completed, gain_signal, room_signal
-from loadlens.findings.common.writing import ASLEEP, BUSY, MOST_FAULTS, MOSTLY
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -48,10 +47,17 @@ EXPLAINS: tuple[str, ...] = (
     "db.lock",
 )
 
+ASLEEP = "threads.asleep"  # the signal
+
 STALLED = 0.10  # of the time nobody could go on
+MOSTLY = 0.5  # of the time some task waits
+BUSY = 0.85  # of the time a device had something to do
+AT_ONCE = 1.2  # threads asleep where there is any: up to there they take turns
+LONGER = 2.0  # times the sleep of a request at the lightest load: they queue
 SAME_BYTES = 0.10  # coefficient of variation over the levels
 LEAST_BYTES = 512.0  # of one request: a sector
 MOST_CORES = 0.70  # of those allotted
+MOST_FAULTS = 0.01  # pages from storage for a request
 LINE_BYTES = 4096.0  # of a request: up to there what is appended may be lines of a log
 
 
@@ -95,7 +101,7 @@ def _signals(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Sign
 
 def held_up(curve: Curve, step: Step, storage: StorageWatch) -> list[weigh.Signal]:
     """Whether storage is what requests wait for: as the kernel counts it, else by who sleeps in it."""
-    asleep = writing.asleep(curve, step, storage)
+    asleep = _asleep(curve, step, storage)
     if asleep is not None and asleep.evidence.passed and not _is_counted(storage):
         return [asleep]
     return [_storage(storage), *_waited_for(storage, asleep)]
@@ -106,6 +112,38 @@ def _is_counted(storage: StorageWatch) -> bool:
     if _is_by_use(storage):
         return _stall_by_use(storage) > 0 and not _is_written_back(storage)
     return _stall(storage) >= STALLED and weigh.point(storage.waiting) >= MOSTLY
+
+
+def _asleep(curve: Curve, step: Step, storage: StorageWatch) -> weigh.Signal | None:
+    """Whether threads that sleep in the kernel take turns there, or queue; none where nobody looked."""
+    share, threads = storage.blocked, storage.blocked_threads
+    if not isinstance(share, Estimate) or not isinstance(threads, Estimate):
+        return None
+    at_once = threads.point / share.point if share.point > 0 else 0.0
+    longer = _longer(curve, step, threads.point)
+    text = (
+        f"some thread of the service sleeps in the kernel, as who waits for storage does, "
+        f"{weigh.shown(share)} of the time (limit {weigh.percent(MOSTLY)})"
+    )
+    if share.point >= MOSTLY:
+        text += f", {at_once:.2g} of them at once"
+        if longer is not None and at_once > AT_ONCE:
+            text += f", a request {longer:.2g} times as long as at the lightest load"
+    queues = share.point >= BUSY and longer is not None and longer >= LONGER
+    passed = share.point >= MOSTLY and (at_once <= AT_ONCE or queues)
+    chip = f"asleep in the kernel {weigh.percent(share.point)}"
+    found = weigh.at_least(ASLEEP, share, MOSTLY, text=text, chip=chip)
+    return found if passed else weigh.stated(ASLEEP, False, text=text)
+
+
+def _longer(curve: Curve, step: Step, threads: float) -> float | None:
+    """How long a request sleeps, over that of the lightest load (Little's law); none without another."""
+    first, storage = writing.known(curve)[0]
+    before = storage.blocked_threads
+    if first is step or not isinstance(before, Estimate) or before.point <= 0:
+        return None
+    rates = completed(first), completed(step)
+    return (threads / rates[1]) / (before.point / rates[0]) if min(rates) > 0 else None
 
 
 def _is_by_use(storage: StorageWatch) -> bool:

@@ -30,7 +30,14 @@ service that lacks them then does what they bear by the CPU time of a request.
 from __future__ import annotations
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import SERVICE_WAITS, completed, cores_of, requests_wait, waits_signal
+from loadlens.findings.common.curves import (
+    SERVICE_WAITS,
+    completed,
+    cores_of,
+    held_together,
+    requests_wait,
+    waits_signal,
+)
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
 
@@ -138,8 +145,8 @@ def used_by_others(curve: Curve, step: Step) -> float:
 
     Where generator and services together are held to some cores, what is used elsewhere takes none of them.
     """
-    used, own = (step.other_cores or 0.0) - (step.quality.soft_cores or 0.0), step.quality.own_cores
-    if own is not None and curve.shares_cores and own.cores == curve.cores_allotted:
+    used, own = (step.other_cores or 0.0) - (step.quality.soft_cores or 0.0), held_together(curve, step)
+    if own is not None:
         used = min(used, own.busy - own.lab - step.server_cores)
     return max(0.0, used)
 

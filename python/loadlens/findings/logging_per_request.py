@@ -13,8 +13,8 @@ not. A generator that did not send in time, or other programs on one of the two,
 unsure.
 
 **Thresholds.** 40 bytes are a time, a path and a status. 5 %: the least that a change of capacity is worth.
-5 % of the looks at which another file had changed: data that is
-kept for requests changes at every look. A page beyond those of the line: the file system's own.
+5 % of the looks at which another file had changed: data that is kept for requests changes at every look. A
+page beyond those of the line: the file system's own.
 
 **Grade.** Suspected at most where the sleep may be for something else: that lines are written and storage is
 waited for does not show that it is for them. Probable where storage holds requests up and lines are all that
@@ -59,7 +59,6 @@ GAIN = 1.05  # throughput without lines over that with them
 ELSEWHERE = 0.05  # of the looks at which another file had changed
 FEWEST_LOOKS = 10
 PAGE = 4096.0
-FEW_READ = 512.0  # bytes of a request: a sector
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +81,12 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     pairs = [pair for one in facts.curves for other in facts.curves if (pair := _pair(one, other, lines))]
     if pairs:
         return _compared(facts, max(pairs, key=lambda pair: pair.ratio.point))
-    curves = [curve for curve in facts.curves if curve.label in lines]
-    found = [f for curve in curves if (f := _waited_for(curve) or _suspected(curve)) is not None]
+    told = [(curve, lines[curve.label]) for curve in facts.curves if curve.label in lines]
+    found = [f for curve, line in told if (f := _waited_for(curve, line) or _suspected(curve, line))]
     if found:
         best = max(one.grade for one in found)
         return weigh.for_all([one for one in found if one.grade == best])
-    return _silence(facts, lines)
+    return _silence(*max(told, key=lambda one: one[1].mean))
 
 
 # --- a comparison -----------------------------------------------------------------------------------------
@@ -185,17 +184,15 @@ def _weight(rival: Counter) -> int:
 # --- without one ------------------------------------------------------------------------------------------
 
 
-def _lines(curve: Curve) -> list[weigh.Signal]:
+def _lines(line: writing.PerRequest) -> list[weigh.Signal]:
     """Whether each request adds a line, at any load."""
-    appended = writing.per_request(curve, "appended")
-    assert appended is not None  # asked of curves where it is known
-    spread = appended.variation
-    bytes_ = f"files that are written at their end grow by {writing.size(appended.mean)} a request"
-    line = weigh.stated(
+    spread = line.variation
+    bytes_ = f"files that are written at their end grow by {writing.size(line.mean)} a request"
+    size = weigh.stated(
         "log.bytes",
-        LEAST_LINE <= appended.mean <= MOST_LINE,
+        LEAST_LINE <= line.mean <= MOST_LINE,
         text=f"{bytes_} (limits {LEAST_LINE:.0f} bytes and {writing.size(MOST_LINE)})",
-        chip=f"{writing.size(appended.mean)} a request",
+        chip=f"{writing.size(line.mean)} a request",
     )
     steady = weigh.stated(
         "log.proportional",
@@ -204,10 +201,10 @@ def _lines(curve: Curve) -> list[weigh.Signal]:
         if spread is None
         else f"over the levels that varies by {weigh.percent(spread)} (limit {weigh.percent(PROPORTIONAL)})",
     )
-    return [line, steady]
+    return [size, steady]
 
 
-def _signals(curve: Curve) -> list[weigh.Signal]:
+def _signals(curve: Curve, line: writing.PerRequest) -> list[weigh.Signal]:
     storage = writing.known(curve)[-1][1]
     waits = weigh.at_least(
         "storage.waiting",
@@ -217,22 +214,19 @@ def _signals(curve: Curve) -> list[weigh.Signal]:
         f"(limit {weigh.percent(WAITING)})",
         chip="storage is waited for",
     )
-    return [*_lines(curve), waits]
+    return [*_lines(line), waits]
 
 
-def _waited_for(curve: Curve) -> Finding | None:
-    """Threads sleep, and lines are all that there is to wait for; none where that is not sure."""
+def _waited_for(curve: Curve, line: writing.PerRequest) -> Finding | None:
+    """Storage holds requests up, and lines are all that they can wait for; none where that is not sure."""
     step, storage = writing.known(curve)[-1]
-    appended = writing.per_request(curve, "appended")
-    if appended is None:
-        return None
     waits = disk_bound.held_up(curve, step, storage)
-    signals = [*_lines(curve), *waits]
-    rivals = [_elsewhere(curve), _whole_files(curve), _reading(curve), weigh.generator_rival(step)]
+    signals = [*_lines(line), *waits]
+    rivals = [_elsewhere(curve), _whole_files(curve, line), _reading(curve), weigh.generator_rival(step)]
     grade = weigh.grade_of(signals, rivals, cap=min(Grade.PROBABLE, weigh.cap_of(curve)))
     if grade is None or grade < Grade.PROBABLE or any(rival.ruled_out is not True for rival in rivals):
         return None
-    each, part = writing.size(appended.mean), waits[0].evidence.value or 0.0
+    each, part = writing.size(line.mean), waits[0].evidence.value or 0.0
     return Finding(
         rule=ID,
         grade=grade,
@@ -265,13 +259,12 @@ def _elsewhere(curve: Curve) -> Counter:
     return weigh.rival(name, text, True if changed <= ELSEWHERE * of else None)
 
 
-def _whole_files(curve: Curve) -> Counter:
+def _whole_files(curve: Curve, line: writing.PerRequest) -> Counter:
     """What is kept beside lines, in files that nobody saw, takes pages as well."""
-    name = "data in files of a request"
-    written, appended = writing.per_request(curve, "written"), writing.per_request(curve, "appended")
-    if written is None or appended is None:
+    name, written = "data in files of a request", writing.per_request(curve, "written")
+    if written is None:
         return weigh.rival(name, "what goes to storage was not read", None)
-    most = (math.ceil(appended.mean / PAGE) + 1) * PAGE
+    most = (math.ceil(line.mean / PAGE) + 1) * PAGE
     text = (
         f"{writing.size(written.mean)} a request go to storage, its line needs {writing.size(most)} at most"
     )
@@ -284,20 +277,17 @@ def _reading(curve: Curve) -> Counter:
     if read is None or faults is None:
         return weigh.rival(name, "what comes from storage was not read", None)
     text = f"{writing.size(read.mean)} and {faults.mean:.2g} pages of memory a request come from storage"
-    return weigh.rival(
-        name, text, True if read.mean <= FEW_READ and faults.mean <= writing.MOST_FAULTS else None
-    )
+    is_little = read.mean <= disk_bound.LEAST_BYTES and faults.mean <= disk_bound.MOST_FAULTS
+    return weigh.rival(name, text, True if is_little else None)
 
 
-def _suspected(curve: Curve) -> Finding | None:
-    signals, (step, storage) = _signals(curve), writing.known(curve)[-1]
+def _suspected(curve: Curve, line: writing.PerRequest) -> Finding | None:
+    signals, (step, storage) = _signals(curve, line), writing.known(curve)[-1]
     rivals = [writing.own_rival(storage), weigh.generator_rival(step)]
     # A cost that nobody looked at is none that may be told: nearly every service writes a log.
     if any(s.evidence.passed is not True for s in signals) or any(r.ruled_out is False for r in rivals):
         return None
-    appended = writing.per_request(curve, "appended")
-    assert appended is not None
-    each = writing.size(appended.mean)
+    each = writing.size(line.mean)
     return Finding(
         rule=ID,
         grade=Grade.SUSPECTED,
@@ -315,10 +305,9 @@ def _suspected(curve: Curve) -> Finding | None:
     )
 
 
-def _silence(facts: Facts, lines: dict[str, writing.PerRequest]) -> Absent | NotAssessed:
-    curves = [curve for curve in facts.curves if curve.label in lines]
-    most = max(curves, key=lambda curve: lines[curve.label].mean)
-    signals = _signals(most)
+def _silence(curve: Curve, line: writing.PerRequest) -> Absent | NotAssessed:
+    """Of the curve with the longest lines."""
+    signals = _signals(curve, line)
     if any(signal.evidence.passed is False for signal in signals):
         return Absent(ID, TITLE, weigh.unclear(signals))
     return NotAssessed(ID, TITLE, f"{weigh.unclear(signals)}; the same load with the log off would decide")

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, completed
+from loadlens.findings.common.curves import Capacity, capacity_of, completed, succeeded
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
@@ -96,10 +96,10 @@ def _look(curve: Curve) -> Look | str:
     if isinstance(capacity, Insufficient):
         return capacity.reason
     usable = [step for step in curve.steps if step.throughput_trials and min(step.throughput_trials) > 0]
-    best = max(_rate(step) for step in usable)
-    on = [i for i, step in enumerate(usable) if _rate(step) >= (1 - ON_PLATEAU) * best]
+    best = max(succeeded(step) for step in usable)
+    on = [i for i, step in enumerate(usable) if succeeded(step) >= (1 - ON_PLATEAU) * best]
     plateau = tuple(usable[i] for i in on)
-    level = float(np.median([_rate(step) for step in plateau]))
+    level = float(np.median([succeeded(step) for step in plateau]))
     last = usable[-1]
     tested: Fall | Insufficient = Insufficient("the highest load is on the plateau")
     if last not in plateau:
@@ -110,19 +110,15 @@ def _look(curve: Curve) -> Look | str:
         curve=curve,
         capacity=capacity,
         plateau=plateau,
-        peak=max(plateau, key=_rate),
+        peak=max(plateau, key=succeeded),
         beyond=tuple(usable[on[-1] + 1 :]),
-        drop=1 - _rate(last) / level,
+        drop=1 - succeeded(last) / level,
         fall=tested,
     )
 
 
-def _rate(step: Step) -> float:
-    return sum(step.throughput_trials) / len(step.throughput_trials)
-
-
 def _completed(step: Step) -> float:
-    return completed(step) if step.completed_trials else _rate(step)
+    return completed(step) if step.completed_trials else succeeded(step)
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:
@@ -151,7 +147,7 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
 
 def _impact(look: Look) -> float:
     """Share of a user's response time at the highest load that is waiting, at the throughput that is left."""
-    response = look.end.load / _rate(look.end) - look.curve.think_s
+    response = look.end.load / succeeded(look.end) - look.curve.think_s
     alone = look.capacity.alone_s or 0.0
     return max(look.drop, min(1.0, 1 - alone / response)) if response > 0 else look.drop
 
@@ -160,8 +156,8 @@ def _impact(look: Look) -> float:
 
 
 def _fell(look: Look) -> weigh.Signal:
-    level = numbers.with_unit(_rate(look.peak), "1/s")
-    end = numbers.with_unit(_rate(look.end), "1/s")
+    level = numbers.with_unit(succeeded(look.peak), "1/s")
+    end = numbers.with_unit(succeeded(look.end), "1/s")
     if isinstance(look.fall, Insufficient):
         where = f"{end} at {weigh.users(look.end.load)}"
         text = f"{where} after {level} at {look.peak.load:g}: {look.fall.reason}"
@@ -297,14 +293,14 @@ def _percent(share: float) -> str:
 
 def _statement(look: Look) -> str:
     return (
-        f"Throughput falls by {_percent(look.drop)}: {numbers.with_unit(_rate(look.peak), '1/s')} at "
-        f"{weigh.users(look.peak.load)}, {numbers.with_unit(_rate(look.end), '1/s')} at {look.end.load:g}"
+        f"Throughput falls by {_percent(look.drop)}: {numbers.with_unit(succeeded(look.peak), '1/s')} at "
+        f"{weigh.users(look.peak.load)}, {numbers.with_unit(succeeded(look.end), '1/s')} at {look.end.load:g}"
     )
 
 
 def _explanation(look: Look) -> str:
     passed = ", ".join(
-        f"{numbers.with_unit(_rate(step), '1/s')} at {step.load:g}" for step in (look.peak, *look.beyond)
+        f"{numbers.with_unit(succeeded(step), '1/s')} at {step.load:g}" for step in (look.peak, *look.beyond)
     )
     text = f"The more ask at once, the less is done: {passed} users."
     if look.end.server_cores and look.end.processes:
@@ -313,7 +309,7 @@ def _explanation(look: Look) -> str:
 
 
 def _advice(look: Look) -> str:
-    then, now = numbers.with_unit(_rate(look.peak), "1/s"), numbers.with_unit(_rate(look.end), "1/s")
+    then, now = numbers.with_unit(succeeded(look.peak), "1/s"), numbers.with_unit(succeeded(look.end), "1/s")
     return (
         f"Let at most {look.peak.load:g} in and make the rest wait outside: {then} instead of {now}. "
         "Then look for what grows with those who wait: a contended lock, switches of threads, a shared cache."

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from loadlens import analyse
 from loadlens.findings import healthy, saturation_plateau
-from loadlens.findings.common.curves import capacity_of, plateau_figure
+from loadlens.findings.common.curves import capacity_of, plateau_figure, succeeded
 from loadlens.findings.common.evidence import short, shown, users
 from loadlens.looks import numbers
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
@@ -145,7 +145,7 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
 
 
 def _rate(step: Step, probe_is_load: bool) -> float:
-    return _mean(step.throughput_trials) + _probe_rate(step, probe_is_load)
+    return succeeded(step) + _probe_rate(step, probe_is_load)
 
 
 def _probe_rate(step: Step, probe_is_load: bool) -> float:
@@ -155,10 +155,6 @@ def _probe_rate(step: Step, probe_is_load: bool) -> float:
         return 0.0
     seconds = step.issued / (ended / len(step.completed_trials))  # of all trials together
     return sum(probe.count for probe in step.probes) / seconds
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 # --- the sentence ----------------------------------------------------------------------------------------

@@ -190,9 +190,8 @@ class Keeper:
         until = time.monotonic() + END_WITHIN_S
         while left := self.leftovers(name, kill=True):
             for process in left:
-                killed.setdefault(
-                    process.pid, process
-                )  # one that is just ending has no command line any more
+                # the first look counts: one that is just ending has no command line any more
+                killed.setdefault(process.pid, process)
             if time.monotonic() > until:
                 break
             time.sleep(0.01)

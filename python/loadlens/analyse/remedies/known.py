@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loadlens.analyse.remedies.plant import Beside, NoModel
-from loadlens.findings.common.curves import Capacity, capacity_of, plateau_figure, working
+from loadlens.findings.common.curves import (
+    Capacity,
+    capacity_of,
+    completed,
+    plateau_figure,
+    succeeded,
+    working,
+)
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
 from loadlens.model.finding import Estimate, Evidence, Figure, Finding
 
@@ -144,7 +151,7 @@ def generator_of(facts: Facts, curve: Curve) -> Slope:
     if curve.shares_cores is False or curve.cores_allotted < facts.cores:
         return Slope()
     seen = [
-        (_mean(step.throughput_trials), step.generator.cpu_cores)
+        (succeeded(step), step.generator.cpu_cores)
         for step in curve.steps
         if step.generator.cpu_cores is not None and step.throughput_trials
     ]
@@ -164,7 +171,7 @@ def _cores(facts: Facts, curve: Curve, top: Step, generator: Slope) -> float:
 
 def _beside(top: Step, probe: ProbeWatch) -> Beside | None:
     """The probe's rate, from how many there were while so many requests of the load were issued."""
-    ended = _mean(top.completed_trials)
+    ended = completed(top)
     if not top.issued or ended <= 0 or probe.idle_s is None:
         return None
     is_load = probe.request in {c.request for c in top.classes}
@@ -184,7 +191,3 @@ def _shape(first: Step) -> tuple[float, ...]:
     values = [time for rate, time in known for _ in range(max(1, round(20 * rate / whole)))]
     mean = sum(values) / len(values)
     return tuple(value / mean for value in values) if mean > 0 else ()
-
-
-def _mean(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values) if values else 0.0

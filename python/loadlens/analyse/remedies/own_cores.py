@@ -16,7 +16,7 @@ from loadlens.analyse.remedies.fitting import AGREES
 from loadlens.analyse.remedies.known import T_95, Known, error_of, generator_of, known_of
 from loadlens.analyse.remedies.plant import NoModel
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import completed, cores_waited
+from loadlens.findings.common.curves import completed, cores_waited, held_together
 from loadlens.findings.cpu_saturated import FULL
 from loadlens.findings.host_interference import used_by_others
 from loadlens.model.facts import Curve, Facts
@@ -59,9 +59,8 @@ def without_generator(facts: Facts, finding: Finding, others: Sequence[Finding])
 
 def _held_too(known: Known) -> float:
     """Cores of the generator where it is held to those of the service."""
-    own = known.top.quality.own_cores
-    is_held = own is not None and known.curve.shares_cores and own.cores == known.curve.cores_allotted
-    return own.lab if own is not None and is_held else 0.0
+    own = held_together(known.curve, known.top)
+    return 0.0 if own is None else own.lab
 
 
 def _curve(facts: Facts, finding: Finding) -> Curve:

@@ -11,6 +11,7 @@ import numpy as np
 from loadlens.findings.common import evidence as weigh
 from loadlens.model.facts import Curve, ProcessWatch, ReceivedWatch, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.quality import OwnCores
 from loadlens.stats import saturation as load
 from loadlens.stats.interval import Floats, Insufficient, Interval
 from loadlens.stats.trials import over_trials
@@ -110,11 +111,11 @@ def _half(interval: Interval, end: float | None, grain: float) -> float | None:
 
 def plateau_steps(curve: Curve, found: Capacity) -> list[Step]:
     """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau."""
-    floor = (1 - load.ON_PLATEAU) * max(_mean(step.throughput_trials) for step in curve.steps)
+    floor = (1 - load.ON_PLATEAU) * max(succeeded(step) for step in curve.steps)
     plateau = [
         step
         for step in curve.steps
-        if step.load >= found.saturation.plateau_from and _mean(step.throughput_trials) >= floor
+        if step.load >= found.saturation.plateau_from and succeeded(step) >= floor
     ]
     knee = found.saturation.knee
     beyond = [] if knee is None else [step for step in plateau if step.load >= load.BEYOND_KNEE * knee]
@@ -171,7 +172,7 @@ def _taken(curve: Curve, step: Step, at_once: float) -> float:
         own = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
         room = max(0.0, cores_of(curve, step) - step.server_cores)
         missed = min(waited, (step.others_mean or 0.0) + own, room)
-        lost = missed * _mean(step.throughput_trials) / ended / max(at_once, step.server_cores)
+        lost = missed * succeeded(step) / ended / max(at_once, step.server_cores)
     return stolen / (1 - stolen) + lost
 
 
@@ -255,6 +256,12 @@ def coming_share(received: ReceivedWatch | None) -> float | None:
         return None
     whole = coming.point + waited.point
     return coming.point / whole if whole > 0 else 0.0
+
+
+def held_together(curve: Curve, step: Step) -> OwnCores | None:
+    """Use of the cores that generator and services together are held to; none: they are not."""
+    own = step.quality.own_cores
+    return own if own is not None and curve.shares_cores and own.cores == curve.cores_allotted else None
 
 
 def cores_of(curve: Curve, step: Step) -> float:

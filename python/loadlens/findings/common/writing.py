@@ -12,13 +12,6 @@ from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Counter, Estimate, Figure
 
-ASLEEP = "threads.asleep"  # the signal
-
-MOSTLY = 0.5  # of the time some task waits
-BUSY = 0.85  # of the time there is something to do
-AT_ONCE = 1.2  # threads asleep where there is any: up to there they take turns
-LONGER = 2.0  # times the sleep of a request at the lightest load: they queue
-MOST_FAULTS = 0.01  # pages from storage for a request: beyond, memory is short
 OWN_SHARE = 0.5  # of what the device wrote: below, others may have kept it busy
 
 
@@ -55,38 +48,6 @@ def per_request(curve: Curve, *names: str) -> PerRequest | None:
         if len(rates) == len(figures) and completed(step) > 0:
             each.append(sum(rates) / completed(step))
     return PerRequest(tuple(each)) if each else None
-
-
-def asleep(curve: Curve, step: Step, storage: StorageWatch) -> weigh.Signal | None:
-    """Whether threads that sleep in the kernel take turns there, or queue; none where nobody looked."""
-    share, threads = storage.blocked, storage.blocked_threads
-    if not isinstance(share, Estimate) or not isinstance(threads, Estimate):
-        return None
-    at_once = threads.point / share.point if share.point > 0 else 0.0
-    longer = _longer(curve, step, threads.point)
-    text = (
-        f"some thread of the service sleeps in the kernel, as who waits for storage does, "
-        f"{weigh.shown(share)} of the time (limit {weigh.percent(MOSTLY)})"
-    )
-    if share.point >= MOSTLY:
-        text += f", {at_once:.2g} of them at once"
-        if longer is not None and at_once > AT_ONCE:
-            text += f", a request {longer:.2g} times as long as at the lightest load"
-    queues = share.point >= BUSY and longer is not None and longer >= LONGER
-    passed = share.point >= MOSTLY and (at_once <= AT_ONCE or queues)
-    chip = f"asleep in the kernel {weigh.percent(share.point)}"
-    found = weigh.at_least(ASLEEP, share, MOSTLY, text=text, chip=chip)
-    return found if passed else weigh.stated(ASLEEP, False, text=text)
-
-
-def _longer(curve: Curve, step: Step, threads: float) -> float | None:
-    """How long a request sleeps, over that of the lightest load (Little's law); none without another."""
-    first, storage = known(curve)[0]
-    before = storage.blocked_threads
-    if first is step or not isinstance(before, Estimate) or before.point <= 0:
-        return None
-    rates = completed(first), completed(step)
-    return (threads / rates[1]) / (before.point / rates[0]) if min(rates) > 0 else None
 
 
 def own_rival(storage: StorageWatch) -> Counter:
