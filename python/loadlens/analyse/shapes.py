@@ -57,6 +57,7 @@ def _watch(trial: TrialMeasures, rows: Rows) -> StandstillWatch:
         end_s=zero + float(trial.grid.edges_s[-1]),
         shortest_s=stops.shortest_s,
         between_s=rows.between_s,
+        age_s=rows.age_s,
         stops=tuple(
             Standstill(zero + float(begin), zero + float(begin + length), is_cut)
             for begin, length, is_cut in zip(stops.begin_s, stops.length_s, rows.is_cut, strict=True)

@@ -28,6 +28,7 @@ class StandstillWatch:
     end_s: float
     shortest_s: float  # that could have been told from chance
     between_s: float  # mean distance of two answers while it did not stand still
+    age_s: float  # mean distance of any moment then to the answer before it
     stops: tuple[Standstill, ...] = ()
     scrapes_s: tuple[float, ...] = ()  # when we began to read the service's metrics
 

@@ -42,7 +42,7 @@ class Life:
         none = np.zeros(0)
         counts = counted(due, took, EDGES)
         part = StepRows(counts, counted(none, none, EDGES), 0, due, took, np.zeros(requests))
-        rows = Rows(0.0, Pauses(none, none, 0.1, None), (), 0.01, (part,), none, none)
+        rows = Rows(0.0, Pauses(none, none, 0.1, None), (), 0.01, 0.01, (part,), none, none)
         seconds = np.arange(0.0, 5.1, 0.5)
         done = self.answered + requests * seconds / 5
         resident = BASE + np.minimum(self.bound, self.kept * done) + 65_536.0 * users  # threads of users

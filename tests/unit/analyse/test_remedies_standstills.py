@@ -84,7 +84,7 @@ def test_a_lock_simulated_with_stops_at_random_does_what_was_foretold_without() 
 
 
 def watched(step: Step, **more: object) -> Step:
-    return replace(step, standstills=(StandstillWatch("7", 0.0, 20.0, 0.07, 0.005),), **more)  # type: ignore[arg-type]
+    return replace(step, standstills=(StandstillWatch("7", 0.0, 20.0, 0.07, 0.005, 0.005),), **more)  # type: ignore[arg-type]
 
 
 def idle(one: Spared) -> Curve:

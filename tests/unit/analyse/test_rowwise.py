@@ -196,3 +196,25 @@ def test_half_of_a_crowds_answers_say_that_the_service_lives() -> None:
 
 def test_hardly_any_request_says_nothing() -> None:
     assert isinstance(_read(rows((0.0, 2.0, 0)), (LOAD,), (), EDGES), Insufficient)
+
+
+@pytest.mark.parametrize(
+    ("together", "age_s"),
+    [(1, 0.005), (2, 0.005), (4, 0.005)],  # E X^2 / 2 E X of one gap of 10 ms in `together` is half of it
+)
+def test_the_last_answer_is_as_old_as_the_gaps_and_not_the_answers_say(together: int, age_s: float) -> None:
+    requests = [(at - 0.01, at, 0) for at in np.arange(0.01, 11.0, 0.01) for _ in range(together)]
+    stopped = [(due, done if not 5.0 <= done < 6.0 else 6.0, stream) for due, done, stream in requests]
+
+    found = read([*stopped, *((at, at, 1) for at in np.arange(0.02, 5.0, 0.02))])
+
+    assert found.stops.begin_s == pytest.approx([5.0], abs=0.011)
+    assert found.age_s == pytest.approx(age_s, rel=0.02)
+
+
+def test_answers_that_come_by_chance_are_a_mean_distance_ago() -> None:
+    done = np.cumsum(np.random.default_rng(7).exponential(0.01, 1_100))
+
+    found = read([(at - 0.001, at, 1) for at in done], PROBE, LOAD)
+
+    assert found.age_s == pytest.approx(found.between_s, rel=0.1)  # no memory: age and distance are one

@@ -24,7 +24,7 @@ def test_readings_of_metrics_stand_on_the_same_clock_as_standstills() -> None:
         }
     )
     stops = Pauses(np.array([1.5]), np.array([0.3]), 0.072, None)
-    rows = Rows(1.0, stops, (False,), 0.01, (), np.zeros(0), np.zeros(0))
+    rows = Rows(1.0, stops, (False,), 0.01, 0.01, (), np.zeros(0), np.zeros(0))
     source: Any = SimpleNamespace(
         t0_monotonic_ns=100_000_000_000, services=[{"pid": 7}], readings=lambda: readings
     )
@@ -51,7 +51,7 @@ def looked(stops: Pauses, *, met: int = 7) -> Any:
     for begin, length in zip(stops.begin_s, stops.length_s, strict=True):
         held = (probe_due >= begin) & (probe_due < begin + length)
         probe_took[held] = begin + length - probe_due[held]
-    rows = Rows(0.0, stops, (False,) * stops.begin_s.size, 0.01, (part,), probe_due, probe_took)
+    rows = Rows(0.0, stops, (False,) * stops.begin_s.size, 0.01, 0.01, (part,), probe_due, probe_took)
     return SimpleNamespace(rows=rows, grid=SimpleNamespace(edges_s=EDGES))
 
 

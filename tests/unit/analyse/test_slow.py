@@ -35,7 +35,7 @@ def trial(took: Sequence[float], *, body: Sequence[float] | None = None, held: b
     counts = counted(due + times, times, EDGES)
     bodies = np.zeros(times.size) if body is None else np.array(body)
     part = StepRows(counts, counted(none, none, EDGES), 0, due, times, bodies)
-    return Rows(0.0, Pauses(none, none, 0.072, None), (), 0.003, (part,), probe_due, probe_took)
+    return Rows(0.0, Pauses(none, none, 0.072, None), (), 0.003, 0.003, (part,), probe_due, probe_took)
 
 
 def case(users: float, *trials: Rows, closed: bool = True) -> Any:
@@ -119,7 +119,7 @@ def closed_loop(users: int, *, seconds: float, stops: Sequence[tuple[float, floa
     part = StepRows(counted(due + took, took, edges), counted(none, none, edges), 0, due, took, 0 * due)
     begins, ends = (np.array([stop[end] for stop in stops], dtype=np.float64) for end in (0, 1))
     stood = Pauses(begins, ends - begins, 0.072, None)
-    return Rows(0.0, stood, tuple(False for _ in stops), 0.003, (part,), none, none)
+    return Rows(0.0, stood, tuple(False for _ in stops), 0.003, 0.003, (part,), none, none)
 
 
 @pytest.mark.parametrize("stops", [(), ((0.7, 0.9),), ((0.5, 0.6), (1.1, 1.2))])

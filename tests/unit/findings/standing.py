@@ -28,7 +28,7 @@ def watched(
     stops = tuple(
         Standstill(at, at + length + 0.002, False) for at in moments if begin < at < end - length - 0.002
     )
-    return StandstillWatch(life, begin, end, limit, 0.002, stops)
+    return StandstillWatch(life, begin, end, limit, 0.002, 0.002, stops)
 
 
 def run(

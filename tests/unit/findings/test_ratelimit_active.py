@@ -321,7 +321,7 @@ def test_what_stands_still_lets_more_through_meanwhile(stood_s: float, fires: bo
     """50/s of 10 ms are 0.5 places; without 3 s of 10 they are 0.71, as one place may give."""
     stop = Standstill(4.0, 4.0 + stood_s, False)
 
-    found = assess(paced(standstills=(StandstillWatch("1", 0.0, 10.0, 0.07, 0.02, (stop,)),)))
+    found = assess(paced(standstills=(StandstillWatch("1", 0.0, 10.0, 0.07, 0.02, 0.02, (stop,)),)))
 
     assert isinstance(found, Finding if fires else Absent)
 

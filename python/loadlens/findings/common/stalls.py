@@ -113,11 +113,12 @@ def ends_by_life(seen: Sequence[Seen], *, least_s: float = 0.0) -> list[Floats]:
 def length_of(seen: Sequence[Seen], *, least_s: float = 0.0) -> Estimate | None:
     """Mean length of the standstills that were seen whole; none without any.
 
-    The last answer before one lies a mean distance of answers before its beginning: that is taken off.
+    It begins at a moment that the service's clients do not choose: the last answer was then as long ago as at
+    any other moment, and that is taken off.
     """
     lengths = np.array(
         [
-            stop.end_s - stop.begin_s - one.watch.between_s
+            stop.end_s - stop.begin_s - one.watch.age_s
             for one in seen
             for stop in one.watch.stops
             if not stop.is_cut and stop.end_s - stop.begin_s >= least_s
