@@ -180,7 +180,8 @@ def diagnose(task: Task, subject: str, records: Path) -> rows.Row:
         answer = asking.ask(
             service, task.tier, known.setup.around, budget_s=task.budget_s, seed=task.seed, record=record
         )
-    row = rows.row(task, answer, subject=subject, others_busy=busy, began=began)
+        lasted = service.lasted()
+    row = rows.row(task, answer, subject=subject, others_busy=busy, began=began, lasted=lasted)
     keeping.note(record, row)
     return row
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from catalogue.drawing import Draws
 from catalogue.families import FAMILIES
 from catalogue.family import ABOUT_THE_MEASUREMENT, Known, Tier
+from catalogue.lasted import really
 
 CLAIMED: Final = frozenset({"probable", "strong", "confirmed"})
 HEALTH: Final = "no-finding.healthy"
@@ -118,7 +119,7 @@ def case_of(row: Json) -> Case:
         row["seed"],
         row["side"],
         row["tier"],
-        known,
+        really(known, row.get("lasted")),
         row["said"],
         row["failure"],
         severity,

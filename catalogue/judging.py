@@ -36,6 +36,7 @@ class Judged:
             subject=then["subject"],
             others_busy=then["others_busy"],
             began=then["began"],
+            lasted=then.get("lasted"),
         )
         return now | {"seconds": then["seconds"], "judged": subject}
 

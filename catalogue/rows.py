@@ -93,7 +93,15 @@ def split_of(seed: int) -> Split:
     return "hold-out" if seed >= FIRST_SEED["hold-out"] else "development"
 
 
-def row(task: Task, answer: Answer, *, subject: str, others_busy: float, began: str) -> Row:
+def row(
+    task: Task,
+    answer: Answer,
+    *,
+    subject: str,
+    others_busy: float,
+    began: str,
+    lasted: Sequence[Mapping[str, Any]] | None = None,
+) -> Row:
     """What is kept of a diagnosis.
 
     Args:
@@ -102,6 +110,7 @@ def row(task: Task, answer: Answer, *, subject: str, others_busy: float, began: 
         subject: The commit that measured and said it.
         others_busy: Share of the processors that others used before it began.
         began: When, which tells one measurement of a task from the next.
+        lasted: How long its holds, waits and pauses really were, by server; none: nobody asked.
     """
     return {
         "family": task.family,
@@ -112,6 +121,7 @@ def row(task: Task, answer: Answer, *, subject: str, others_busy: float, began: 
         "subject": subject,
         "began": began,
         "others_busy": round(others_busy, 3),
+        "lasted": lasted,
         "seconds": round(answer.seconds, 1),
         "failure": answer.failure,
         "said": kept(answer.said),

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"
 STARTS_WITHIN_S = 20.0
 ENDS_WITHIN_S = 5.0
+ANSWERS_WITHIN_S = 5.0
 FIRST_PORT = 20_000  # where local ports of a network of its own begin: below those that servers got
 
 
@@ -57,7 +58,12 @@ class Service:
     hellos: tuple[Mapping[str, Any], ...]  # what each server said of itself
     neighbours: tuple[int, ...]  # processes that compute beside it
     folder: Path  # where servers write their files
+    servers: tuple[subprocess.Popen[str], ...]
     network: int | None = None  # a process in the network where it is; none: the machine's
+
+    def lasted(self) -> list[dict[str, Any]]:
+        """How long holds, waits and pauses of each server really were so far."""
+        return [_asked(server) for server in self.servers]
 
     @property
     def enter(self) -> tuple[str, ...]:
@@ -93,12 +99,15 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
         network = _network(setup.around, stack)
         enter = _enter(network)
         hellos: list[dict[str, Any]] = []
+        servers: list[subprocess.Popen[str]] = []
         for settings in setup.servers:
             whole = _filled(settings, [hello["port"] for hello in hellos], folder)
             if tier == "C":
                 whole["metrics"] = _dialect(settings)
             command = [*enter, str(program()), json.dumps(whole)]
-            hellos.append(_started(_within(doors, command), stack, json.loads))
+            server, hello = _begun(_within(doors, command), stack)
+            hellos.append(json.loads(hello))
+            servers.append(server)
         entry = hellos[-1]["port"]
         if setup.front is not None:
             entry = _front(setup.front, hellos, folder, enter, stack)
@@ -116,6 +125,7 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
             hellos=tuple(hellos),
             neighbours=neighbours,
             folder=folder,
+            servers=tuple(servers),
             network=network,
         )
 
@@ -243,6 +253,10 @@ def _neighbour(around: Around, stack: contextlib.ExitStack) -> int:
 
 
 def _started(command: list[str], stack: contextlib.ExitStack, read: Callable[[str], Any]) -> Any:
+    return read(_begun(command, stack)[1])
+
+
+def _begun(command: list[str], stack: contextlib.ExitStack) -> tuple[subprocess.Popen[str], str]:
     """Start a program that says one line when it is ready and ends with its standard input."""
     path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
@@ -254,12 +268,29 @@ def _started(command: list[str], stack: contextlib.ExitStack, read: Callable[[st
         env={**os.environ, "PYTHONPATH": path},
     )
     stack.callback(_end, process)
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], STARTS_WITHIN_S)
-    line = process.stdout.readline() if ready else ""
+    line = _line_of(process, STARTS_WITHIN_S)
     if not line:
         raise CannotRun(f"{Path(command[0]).name} did not start: exit {process.poll()}")
-    return read(line)
+    return process, line
+
+
+def _asked(server: subprocess.Popen[str]) -> dict[str, Any]:
+    assert server.stdin is not None
+    try:
+        print(file=server.stdin, flush=True)
+    except BrokenPipeError:
+        raise CannotRun(f"a server ended before it was told to: exit {server.poll()}") from None
+    line = _line_of(server, ANSWERS_WITHIN_S)
+    if not line:
+        raise CannotRun(f"a server says nothing of its books: exit {server.poll()}")
+    books: dict[str, Any] = json.loads(line)
+    return books
+
+
+def _line_of(process: subprocess.Popen[str], within_s: float) -> str:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], within_s)
+    return process.stdout.readline() if ready else ""
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -38,6 +38,24 @@ pub struct RouteBook {
     pub answered: [Times; STATUSES.len()],
 }
 
+/// How often something was, and how long it really was: whoever sleeps is woken late.
+#[derive(Default)]
+#[repr(C)]
+pub struct Lasted {
+    /// How often.
+    pub times: AtomicU64,
+    /// How long, summed.
+    pub ns: AtomicU64,
+}
+
+impl Lasted {
+    /// Once more.
+    pub fn add(&self, ns: u64) {
+        self.times.fetch_add(1, Relaxed);
+        self.ns.fetch_add(ns, Relaxed);
+    }
+}
+
 /// Holders and waiters of one resource, as they are now.
 #[derive(Default)]
 #[repr(C)]
@@ -46,6 +64,8 @@ pub struct ResourceBook {
     pub held: AtomicU64,
     /// Who waits.
     pub waiting: AtomicU64,
+    /// From where a place is someone's, woken or not, until it is given back.
+    pub holds: Lasted,
 }
 
 /// Everything that is counted. All of it is numbers, for which zero is a value.
@@ -66,6 +86,10 @@ pub struct Books {
     pub rows: AtomicU64,
     /// Bytes kept for ever.
     pub leaked: AtomicU64,
+    /// Waits that not every request has.
+    pub chosen_waits: Lasted,
+    /// Pauses, once for each that slept through one, from its beginning on.
+    pub pauses: Lasted,
     /// By path.
     pub routes: [RouteBook; MOST_ROUTES],
     /// By resource.

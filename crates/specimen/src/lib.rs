@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 pub use settings::Settings;
 
-use books::Books;
+use books::{Books, Lasted};
 use http::{Answer, Read};
 use pauses::Calendar;
 use settings::{Serve, MOST_ROUTES};
@@ -49,6 +49,7 @@ pub struct Specimen {
     /// The processes that serve; of one that serves itself its own.
     pub pids: Vec<i32>,
     children: Vec<i32>,
+    machine: Arc<Machine>,
 }
 
 impl Specimen {
@@ -81,6 +82,24 @@ impl Specimen {
             metrics_port,
             pids,
             children,
+            machine,
+        })
+    }
+
+    /// How long what it was told to hold, to wait and to pause really took so far, in nanoseconds.
+    pub fn lasted(&self) -> serde_json::Value {
+        let told = |lasted: &Lasted| {
+            let (times, ns) = (lasted.times.load(Relaxed), lasted.ns.load(Relaxed));
+            serde_json::json!({"times": times, "ns": ns})
+        };
+        let books = self.machine.books;
+        let names = self.machine.settings.resources.keys();
+        let holds: serde_json::Map<String, serde_json::Value> = names
+            .zip(&books.resources)
+            .map(|(name, book)| (name.clone(), told(&book.holds)))
+            .collect();
+        serde_json::json!({
+            "holds": holds, "chosen_waits": told(&books.chosen_waits), "pauses": told(&books.pauses),
         })
     }
 }
@@ -199,8 +218,8 @@ impl Machine {
 
     /// Does nothing while everything is paused.
     fn hold(&self) {
-        if let Some(calendar) = &self.calendar {
-            calendar.hold();
+        if let Some(length_ns) = self.calendar.as_ref().and_then(Calendar::hold) {
+            self.books.pauses.add(length_ns);
         }
     }
 

@@ -10,7 +10,7 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use crate::line::Line;
 use crate::settings::Serve;
-use crate::steps::{Todo, Visit};
+use crate::steps::{Held, Todo, Visit};
 use crate::sys::{self, Epoll};
 use crate::{Connection, Heard, Machine};
 
@@ -43,6 +43,8 @@ struct Client {
     wait: u64,
     /// Whether the timer is the end of patience, not of a wait.
     is_impatient: bool,
+    /// Since when it waits, if not every request does.
+    chosen_ns: Option<u64>,
     /// What could not be sent yet, and whether the connection ends with it.
     out: Vec<u8>,
     ends: bool,
@@ -132,6 +134,7 @@ impl Loop<'_> {
                 at: 0,
                 wait: 0,
                 is_impatient: false,
+                chosen_ns: None,
                 out: Vec::new(),
                 ends: false,
             };
@@ -185,6 +188,9 @@ impl Loop<'_> {
                 continue;
             };
             client.wait += 1;
+            if let Some(since_ns) = client.chosen_ns.take() {
+                self.machine.books.chosen_waits.add(now_ns - since_ns);
+            }
             if client.is_impatient {
                 client.is_impatient = false;
                 client.at = usize::MAX; // answered with the refusal that it holds
@@ -219,14 +225,16 @@ impl Loop<'_> {
                 None | Some(Todo::Refuse) => return self.finish(who),
                 Some(Todo::Next) => {}
                 Some(Todo::Pass) => return self.runnable.push_back(who),
-                Some(Todo::Wait { ns }) => {
-                    let wait = client.wait;
-                    self.timers.push(Reverse((sys::now_ns() + ns, who, wait)));
+                Some(Todo::Wait { ns, is_chosen }) => {
+                    let now_ns = sys::now_ns();
+                    client.chosen_ns = is_chosen.then_some(now_ns);
+                    self.timers.push(Reverse((now_ns + ns, who, client.wait)));
                     return;
                 }
                 Some(Todo::Give { resource }) => {
-                    visit.held.retain(|&held| held != resource);
-                    self.give(resource);
+                    if let Some(held) = visit.lets_go(resource) {
+                        self.give(held);
+                    }
                 }
                 Some(Todo::Take {
                     resource,
@@ -269,7 +277,11 @@ impl Loop<'_> {
         }
     }
 
-    fn give(&mut self, resource: usize) {
+    fn give(&mut self, held: Held) {
+        let resource = held.resource;
+        let length_ns = sys::now_ns() - held.since_ns;
+        let books = &self.machine.books.resources[resource];
+        books.holds.add(length_ns);
         let line = &mut self.lines[resource];
         let next = line.give();
         self.machine
@@ -290,7 +302,8 @@ impl Loop<'_> {
         client.is_impatient = false;
         if let Some(visit) = client.visit.as_mut() {
             visit.refusal = None;
-            visit.held.push(resource);
+            let since_ns = sys::now_ns();
+            visit.held.push(Held { resource, since_ns });
         }
     }
 
@@ -302,8 +315,8 @@ impl Loop<'_> {
         let Some(mut visit) = client.visit.take() else {
             return;
         };
-        for resource in std::mem::take(&mut visit.held) {
-            self.give(resource);
+        for held in std::mem::take(&mut visit.held) {
+            self.give(held);
         }
         let Some(client) = self.clients.get_mut(&who) else {
             return;

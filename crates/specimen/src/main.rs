@@ -14,7 +14,8 @@ A small server with one known flaw, or without it, over HTTP/1.1 on 127.0.0.1.
   loadlens-specimen SETTINGS     a JSON object, or @FILE with one; crates/specimen/src/settings.rs names all keys
   loadlens-specimen burn CORES   computes on so many threads: a neighbour
 
-Prints {\"port\", \"metrics_port\", \"pid\", \"pids\"} when it listens; ends when stdin ends, or on TERM.
+Prints {\"port\", \"metrics_port\", \"pid\", \"pids\"} when it listens, and for each line on stdin how long holds,
+pauses and waits of chosen requests really lasted so far; ends when stdin ends, or on TERM.
 ";
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn serve(word: &str) -> Result<(), String> {
         "port": specimen.port, "metrics_port": specimen.metrics_port,
         "pid": std::process::id(), "pids": specimen.pids,
     }));
-    wait_for_the_end(signals.as_raw_fd());
+    wait_for_the_end(signals.as_raw_fd(), || say(&specimen.lasted()));
     Ok(())
 }
 
@@ -68,7 +69,7 @@ fn neighbour(cores: &str) -> Result<(), String> {
         });
     }
     say(&serde_json::json!({"pid": std::process::id()}));
-    wait_for_the_end(signals.as_raw_fd());
+    wait_for_the_end(signals.as_raw_fd(), || ());
     Ok(())
 }
 
@@ -79,11 +80,12 @@ fn say(what: &serde_json::Value) {
     let _ = out.flush();
 }
 
-fn wait_for_the_end(signals: i32) {
+fn wait_for_the_end(signals: i32, asked: impl Fn()) {
     loop {
         let ready = sys::wait_readable(&[signals, 0], None);
         if ready[0] || ready[1] && !matches!(std::io::stdin().lines().next(), Some(Ok(_))) {
             return;
         }
+        asked();
     }
 }

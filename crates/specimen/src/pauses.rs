@@ -31,19 +31,18 @@ impl Calendar {
         Calendar { windows }
     }
 
-    /// How long the pause lasts that is now; 0: there is none.
-    pub fn left_ns(&self, now_ns: u64) -> u64 {
+    /// Beginning and end of the pause that is now.
+    pub fn now_in(&self, now_ns: u64) -> Option<(u64, u64)> {
         let after = self.windows.partition_point(|&(begin, _)| begin <= now_ns);
-        let end = after.checked_sub(1).map_or(0, |at| self.windows[at].1);
-        end.saturating_sub(now_ns)
+        let last = self.windows[after.checked_sub(1)?];
+        (now_ns < last.1).then_some(last)
     }
 
-    /// Sleeps through the pause that is now.
-    pub fn hold(&self) {
-        let left = self.left_ns(sys::now_ns());
-        if left > 0 {
-            std::thread::sleep(Duration::from_nanos(left));
-        }
+    /// Sleeps through the pause that is now; how long it was from its beginning to the waking.
+    pub fn hold(&self) -> Option<u64> {
+        let (begin, end) = self.now_in(sys::now_ns())?;
+        std::thread::sleep(Duration::from_nanos(end.saturating_sub(sys::now_ns())));
+        Some(sys::now_ns() - begin)
     }
 }
 
@@ -67,10 +66,10 @@ mod tests {
     fn regular_pauses_come_at_equal_distances() {
         let calendar = calendar(Law::Fixed);
 
-        assert_eq!(calendar.left_ns(999 * MS), 0);
-        assert_eq!(calendar.left_ns(1_000 * MS), 200 * MS);
-        assert_eq!(calendar.left_ns(7_150 * MS), 50 * MS);
-        assert_eq!(calendar.left_ns(7_200 * MS), 0);
+        assert_eq!(calendar.now_in(999 * MS), None);
+        assert_eq!(calendar.now_in(1_000 * MS), Some((1_000 * MS, 1_200 * MS)));
+        assert_eq!(calendar.now_in(7_150 * MS), Some((7_000 * MS, 7_200 * MS)));
+        assert_eq!(calendar.now_in(7_200 * MS), None);
     }
 
     #[test]

@@ -31,12 +31,29 @@ pub struct Visit {
     pub route: usize,
     /// When its handler began.
     pub began_ns: u64,
-    /// Resources that it holds.
-    pub held: Vec<usize>,
+    /// Places that it holds.
+    pub held: Vec<Held>,
     /// Bytes of the answer.
     pub bytes: usize,
     /// Instead of a success.
     pub refusal: Option<Refusal>,
+}
+
+/// A place of a resource that is somebody's.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Of which resource.
+    pub resource: usize,
+    /// Since when.
+    pub since_ns: u64,
+}
+
+impl Visit {
+    /// It holds a place no more: the one it held.
+    pub fn lets_go(&mut self, resource: usize) -> Option<Held> {
+        let at = self.held.iter().position(|held| held.resource == resource);
+        at.map(|at| self.held.remove(at))
+    }
 }
 
 /// An answer that is no success.
@@ -57,6 +74,8 @@ pub enum Todo {
     Wait {
         /// Nanoseconds.
         ns: u64,
+        /// Whether only some requests do.
+        is_chosen: bool,
     },
     /// Take a place, waiting for it at most so long; refused after that.
     Take {
@@ -390,7 +409,7 @@ impl Step {
                 burn(time.ns(visit, world));
                 Todo::Next
             }
-            Step::Wait(time) => waiting(time.ns(visit, world)),
+            Step::Wait(time) => waiting(time.ns(visit, world), time.only.is_some()),
             Step::Take {
                 resource,
                 timeout_ns,
@@ -440,7 +459,7 @@ impl Step {
                     refuse(visit, refusal)
                 }
             }
-            Step::Pace(slots) => waiting(lock(slots).take(sys::now_ns())),
+            Step::Pace(slots) => waiting(lock(slots).take(sys::now_ns()), false),
             Step::Answer(bytes, spread) => {
                 visit.bytes = bytes + (draw(u64::MAX) * (spread + 1) as f64) as usize;
                 Todo::Next
@@ -476,11 +495,11 @@ fn refuse(visit: &mut Visit, refusal: &Refusal) -> Todo {
     Todo::Refuse
 }
 
-fn waiting(ns: u64) -> Todo {
+fn waiting(ns: u64, is_chosen: bool) -> Todo {
     if ns == 0 {
         Todo::Next
     } else {
-        Todo::Wait { ns }
+        Todo::Wait { ns, is_chosen }
     }
 }
 

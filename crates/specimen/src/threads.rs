@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::line::Line;
-use crate::steps::{Todo, Visit};
+use crate::steps::{Held, Todo, Visit};
 use crate::sys::{self, Epoll};
 use crate::{Connection, Heard, Machine};
 
@@ -35,7 +35,8 @@ struct Server {
 /// Where one thread waits until it is let through.
 #[derive(Default)]
 struct Gate {
-    is_open: Mutex<bool>,
+    /// When, by whoever gave the place.
+    opened_ns: Mutex<Option<u64>>,
     opened: Condvar,
 }
 
@@ -168,59 +169,72 @@ impl Server {
             match todo {
                 Todo::Next | Todo::Pass => {}
                 Todo::Refuse => break,
-                Todo::Wait { ns } => std::thread::sleep(Duration::from_nanos(ns)),
+                Todo::Wait { ns, is_chosen } => {
+                    let began_ns = sys::now_ns();
+                    std::thread::sleep(Duration::from_nanos(ns));
+                    if is_chosen {
+                        let books = self.machine.books;
+                        books.chosen_waits.add(sys::now_ns() - began_ns);
+                    }
+                }
                 Todo::Give { resource } => {
-                    visit.held.retain(|&held| held != resource);
-                    self.give(resource);
+                    if let Some(held) = visit.lets_go(resource) {
+                        self.give(held);
+                    }
                 }
                 Todo::Take {
                     resource,
                     timeout_ns,
                 } => {
-                    if !self.take(resource, timeout_ns.map(Duration::from_nanos)) {
+                    let patience = timeout_ns.map(Duration::from_nanos);
+                    let Some(since_ns) = self.take(resource, patience) else {
                         break;
-                    }
+                    };
                     visit.refusal = None;
-                    visit.held.push(resource);
+                    visit.held.push(Held { resource, since_ns });
                 }
             }
             at += 1;
         }
-        for resource in std::mem::take(&mut visit.held) {
-            self.give(resource);
+        for held in std::mem::take(&mut visit.held) {
+            self.give(held);
         }
     }
 
-    /// Takes a place; false: none was free in time.
-    fn take(&self, resource: usize, patience: Option<Duration>) -> bool {
+    /// Takes a place: since when it is taken; none: none was free in time.
+    fn take(&self, resource: usize, patience: Option<Duration>) -> Option<u64> {
         let gate = {
             let mut line = locked(&self.lines[resource]);
             let has = line.take();
             if has || patience == Some(Duration::ZERO) {
                 self.tell(resource, &line);
-                return has;
+                return has.then(sys::now_ns);
             }
             let gate = Arc::new(Gate::default());
             line.wait(Arc::clone(&gate));
             self.tell(resource, &line);
             gate
         };
-        if gate.wait(patience) {
-            return true;
+        if let Some(since_ns) = gate.wait(patience) {
+            return Some(since_ns);
         }
         let mut line = locked(&self.lines[resource]);
         let has_left = line.leave(|who| Arc::ptr_eq(who, &gate));
         self.tell(resource, &line);
-        !has_left // else the place was given in the last moment
+        (!has_left).then(sys::now_ns) // the place was given in the last moment
     }
 
-    fn give(&self, resource: usize) {
+    fn give(&self, held: Held) {
+        let resource = held.resource;
         let mut line = locked(&self.lines[resource]);
         let next = line.give();
         self.tell(resource, &line);
         drop(line);
+        let now_ns = sys::now_ns();
+        let books = &self.machine.books.resources[resource];
+        books.holds.add(now_ns - held.since_ns);
         if let Some(gate) = next {
-            *locked(&gate.is_open) = true;
+            *locked(&gate.opened_ns) = Some(now_ns);
             gate.opened.notify_one();
         }
     }
@@ -232,24 +246,27 @@ impl Server {
 }
 
 impl Gate {
-    /// Waits until it is opened; false: it was not in time.
-    fn wait(&self, patience: Option<Duration>) -> bool {
+    /// Waits until it is opened: since when it was; none: it was not in time.
+    fn wait(&self, patience: Option<Duration>) -> Option<u64> {
         let until = patience.map(|patience| Instant::now() + patience);
-        let mut is_open = locked(&self.is_open);
-        while !*is_open {
-            is_open = match until {
-                None => self.opened.wait(is_open).unwrap_or_else(|p| p.into_inner()),
+        let mut opened_ns = locked(&self.opened_ns);
+        while opened_ns.is_none() {
+            opened_ns = match until {
+                None => {
+                    let waited = self.opened.wait(opened_ns);
+                    waited.unwrap_or_else(|p| p.into_inner())
+                }
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return false;
+                        return None;
                     }
-                    let waited = self.opened.wait_timeout(is_open, left);
+                    let waited = self.opened.wait_timeout(opened_ns, left);
                     waited.unwrap_or_else(|p| p.into_inner()).0
                 }
             };
         }
-        true
+        *opened_ns
     }
 }
 

@@ -54,6 +54,15 @@ impl Running {
     fn once(&self, path: &str) -> (String, String) {
         Running::ask(&mut self.connect("port"), path)
     }
+
+    fn lasted(&mut self) -> serde_json::Value {
+        writeln!(self.process.stdin.as_mut().unwrap()).unwrap();
+        let mut line = String::new();
+        BufReader::new(self.process.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
 }
 
 impl Drop for Running {
@@ -216,4 +225,54 @@ fn bad_settings_are_told_in_words() {
         said.contains("routes./a[0]: there is no resource x"),
         "{said}"
     );
+}
+
+#[test]
+fn holds_chosen_waits_and_pauses_are_booked_as_long_as_they_were() {
+    for serve in BOTH {
+        let mut running = with(
+            serve,
+            r#""resources": {"db": {"size": 1, "kind": "lock"}}, "routes": {
+                "/w": [{"do": "wait", "ms": 1}, {"do": "take", "resource": "db"}, {"do": "wait", "ms": 30},
+                    {"do": "give", "resource": "db"}],
+                "/s": [{"do": "wait", "ms": 1}, {"do": "wait", "ms": 20, "only": {"share": 1}}]}"#,
+        );
+        let began = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| running.once("/w"));
+            }
+        });
+        let took = began.elapsed().as_nanos() as u64;
+        running.once("/s");
+
+        let lasted = running.lasted();
+
+        // One after the other, without a gap between: not less than they asked for, not more than there was.
+        assert_eq!(lasted["holds"]["db"]["times"], 4);
+        let held = lasted["holds"]["db"]["ns"].as_u64().unwrap();
+        assert!((4 * 30_000_000..took).contains(&held), "{held} of {took}");
+        assert_eq!(lasted["chosen_waits"]["times"], 1);
+        assert!(lasted["chosen_waits"]["ns"].as_u64().unwrap() >= 20_000_000);
+        assert_eq!(lasted["pauses"]["times"], 0);
+    }
+}
+
+#[test]
+fn a_pause_is_booked_from_its_beginning_by_all_who_slept_through_it() {
+    let mut running = with(
+        BOTH[0],
+        r#""pauses": {"every_ms": 100, "length_ms": 50}, "routes": {"/p": []}"#,
+    );
+
+    let begun = std::time::Instant::now();
+    let mut lasted = running.lasted();
+    while lasted["pauses"]["times"] == 0 && begun.elapsed() < Duration::from_secs(20) {
+        running.once("/p");
+        lasted = running.lasted();
+    }
+
+    let times = lasted["pauses"]["times"].as_u64().unwrap();
+    assert!(times > 0);
+    assert!(lasted["pauses"]["ns"].as_u64().unwrap() >= 50_000_000 * times);
 }
