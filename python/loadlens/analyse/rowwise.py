@@ -267,12 +267,14 @@ def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:
     place = np.clip(np.searchsorted(edges_s, done_s, side="right") - 1, 0, size - 1)
     ns = np.maximum(1, np.round(took_s * 1e9)).astype(np.int64)
     shift = np.maximum(0, np.floor(np.log2(ns)).astype(np.int64) - 10)
-    cells, counts = np.unique(np.stack([place, ns >> shift, shift]), axis=1, return_counts=True)
-    low, width = cells[1] << cells[2], np.left_shift(np.int64(1), cells[2])
+    # One number for each cell, which sorts far quicker than three: interval, exponent, and 11 bits of value.
+    keys, counts = np.unique(place << 17 | shift << 11 | ns >> shift, return_counts=True)
+    interval, exponent, value = keys >> 17, keys >> 11 & 0x3F, keys & 0x7FF
+    low, width = value << exponent, np.left_shift(np.int64(1), exponent)
     none: Any = np.zeros(0, dtype=np.int64)
     return IntervalCounts(
         size,
-        cells[0],
+        interval,
         low / 1e9,
         (low + width - 1) / 1e9,
         counts.astype(np.int64),
