@@ -12,7 +12,6 @@ from loadlens.analyse.remedies.foretold import more
 from loadlens.analyse.remedies.known import Known
 from loadlens.analyse.remedies.plant import NoModel
 from loadlens.findings.common.evidence import users as users_words
-from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Prediction
 from loadlens.stats.interval import Interval
 
@@ -65,11 +64,6 @@ def mean_then(known: Known, after: Estimate, alone_s: float) -> tuple[Prediction
         method="arithmetic: users over that throughput, less their pauses (Little's law)",
     )
     return (Prediction(f"mean at {users_words(users)}", known.top.response.mean, figure),)
-
-
-def load_words(curve: Curve, step: Step) -> str:
-    """`1 user`, `20 requests/s`."""
-    return users_words(step.load) if curve.is_closed else f"{step.load:g} requests/s"
 
 
 def _beside(known: Known) -> float:

@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from loadlens.analyse.remedies import changes
-from loadlens.analyse.remedies.arithmetic import load_words
 from loadlens.analyse.remedies.fitting import Candidate, held_error, mean_with, varied
 from loadlens.analyse.remedies.foretold import predictions, undecided
 from loadlens.analyse.remedies.known import T_95, Known, SlowKnown, known_of, signal
 from loadlens.analyse.remedies.plant import NoModel
 from loadlens.analyse.remedies.treatment import Treatment
+from loadlens.findings.common.evidence import load_with_unit
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate, Finding, Grade, Prediction
 from loadlens.model.shapes import SlowPath, Took
@@ -62,7 +62,7 @@ def _light(curve: Curve, path: SlowPath) -> list[Prediction]:
     if level is None or level.took is None or level.usual is None:
         return []
     of = f" of {path.request}" if len(curve.steps[0].classes) > 1 else ""
-    where = f"{of} at {load_words(curve, curve.steps[0])}"
+    where = f"{of} at {load_with_unit(curve, curve.steps[0])}"
     pairs = [(f"mean{where}", level.took.mean, level.usual.mean)]
     if isinstance(level.weight, Estimate) and level.weight.point > BEYOND_P99:
         pairs.append((f"p99{where}", level.took.p99, level.usual.p99))

@@ -310,18 +310,21 @@ def signed_percent(change: float) -> str:
 
 def users(number: float) -> str:
     """`1 user`, `1.7 users`: two digits, as the knee is known no better."""
-    text = f"{number:.2g}" if number < 100 else f"{number:.0f}"
+    return _users(f"{number:.2g}" if number < 100 else f"{number:.0f}")
+
+
+def _users(text: str) -> str:
     return f"{text} user" if text == "1" else f"{text} users"
 
 
 def load_of(curve: Curve, step: Step) -> str:
     """`64 users`, `400/s`: the load of a level."""
-    return f"{step.load:g} users" if curve.is_closed else f"{step.load:g}/s"
+    return _users(f"{step.load:g}") if curve.is_closed else f"{step.load:g}/s"
 
 
 def load_with_unit(curve: Curve, step: Step) -> str:
     """`64 users`, `400 requests/s`: the same at length."""
-    return f"{step.load:g} {'users' if curve.is_closed else 'requests/s'}"
+    return _users(f"{step.load:g}") if curve.is_closed else f"{step.load:g} requests/s"
 
 
 def short_label(label: str) -> str:
