@@ -11,6 +11,7 @@ from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Known, Label, Number,
 Op = dict[str, Any]
 Ops = list[Op]
 
+WAY_IS_NOTHING_MS = 10.0
 WORK, PING = "/work", "/ping"  # what costs something, and what touches nothing
 
 
@@ -93,13 +94,15 @@ def many(value: float) -> Number:
 
 def plateau(capacity: float, alone_ms: float, **more: Number) -> dict[str, Number]:
     """The numbers of a service that saturates: capacity, time of one request alone, and the users who fill
-    it: the knee, X R1, and never fewer than one, who is always answered."""
-    return {
-        "capacity": per_s(capacity),
-        "alone": ms(alone_ms),
-        "knee": Number(max(1.0, capacity * alone_ms / 1e3), "users"),
-        **more,
-    }
+    it: the knee, X R1, and never fewer than one, who is always answered.
+
+    A client meets the way there and back, too, of 0.1 ms or so: where that is a hundredth of the time and
+    more, nobody knows the knee.
+    """
+    numbers = {"capacity": per_s(capacity), "alone": ms(alone_ms), **more}
+    if alone_ms >= WAY_IS_NOTHING_MS:
+        numbers["knee"] = Number(max(1.0, capacity * alone_ms / 1e3), "users")
+    return numbers
 
 
 def pair(

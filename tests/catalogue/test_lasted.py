@@ -20,7 +20,7 @@ NOTHING = {"times": 0, "ns": 0}
 
 
 def books(**told: Any) -> dict[str, Any]:
-    return {"holds": {}, "chosen_waits": NOTHING, "pauses": NOTHING} | told
+    return {"holds": {}, "chosen_waits": NOTHING, "pauses": NOTHING, "cpu_ns": 5, "answered": {}} | told
 
 
 def test_a_hold_that_was_longer_than_asked_for_lowers_the_capacity_with_it() -> None:
@@ -33,6 +33,16 @@ def test_a_hold_that_was_longer_than_asked_for_lowers_the_capacity_with_it() -> 
     assert real.numbers["capacity"].value == pytest.approx(known.numbers["capacity"].value / 1.25)
     assert real.numbers["size"] == known.numbers["size"]
     assert known.numbers["hold"].value == asked
+
+
+def test_work_is_all_processor_time_by_what_it_was_spent_on() -> None:
+    known = FAMILIES["cpu-threads"].drawn(1).flawed
+    asked = known.numbers["work"].value
+
+    real = really(known, [books(cpu_ns=round(1e9 * asked * 60), answered={"/work": 50, "/ping": 999})])
+
+    assert real.numbers["work"].value == pytest.approx(1.2 * asked)
+    assert real.numbers["capacity"].value == pytest.approx(known.numbers["capacity"].value / 1.2)
 
 
 def test_chosen_waits_and_pauses_are_told_as_means_of_all_servers() -> None:

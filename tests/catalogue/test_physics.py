@@ -59,11 +59,15 @@ def value(known: Known | None, name: str) -> float:
     return known.numbers[name].value
 
 
+def knee(known: Known) -> float:
+    """Users who fill it, X R1, but for the way there and back."""
+    return max(1.0, value(known, "capacity") * value(known, "alone"))
+
+
 def filling(known: Known) -> tuple[int, float]:
     """Users well beyond the knee, and seconds for some forty requests."""
-    capacity = value(known, "capacity")
-    users = math.ceil(2 * value(known, "knee")) + 3 if "knee" in known.numbers else 12
-    return users, min(1.5, max(0.5, 40 / capacity))
+    users = math.ceil(2 * knee(known)) + 3 if "alone" in known.numbers else 12
+    return users, min(1.5, max(0.5, 40 / value(known, "capacity")))
 
 
 # --- what holds for many ---------------------------------------------------------------------------------
@@ -114,7 +118,7 @@ def coupling(known: Known | None, users: int) -> float:
 
 def holds_up_others(drawn: Drawn) -> None:
     """The cheap path waits as the work does, and not with the twin."""
-    users = math.ceil(4 * value(drawn.flawed, "knee")) + 3
+    users = math.ceil(4 * knee(drawn.flawed)) + 3
 
     # 1 and 0 but for the machine: on a busy one even the cheap path waits for a processor.
     assert coupling(drawn.flawed, users) > 0.5

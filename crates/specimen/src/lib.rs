@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 pub use settings::Settings;
 
-use books::{Books, Lasted};
+use books::{Books, Lasted, Times};
 use http::{Answer, Read};
 use pauses::Calendar;
 use settings::{Serve, MOST_ROUTES};
@@ -86,7 +86,8 @@ impl Specimen {
         })
     }
 
-    /// How long what it was told to hold, to wait and to pause really took so far, in nanoseconds.
+    /// How long what it was told to hold, to wait and to pause really took so far, in nanoseconds; its
+    /// processor time, and how many requests of each path it answered for it.
     pub fn lasted(&self) -> serde_json::Value {
         let told = |lasted: &Lasted| {
             let (times, ns) = (lasted.times.load(Relaxed), lasted.ns.load(Relaxed));
@@ -98,8 +99,15 @@ impl Specimen {
             .zip(&books.resources)
             .map(|(name, book)| (name.clone(), told(&book.holds)))
             .collect();
+        let paths = self.machine.routes.iter().map(|(path, _)| path.clone());
+        let answered: serde_json::Map<String, serde_json::Value> = paths
+            .zip(&books.routes)
+            .map(|(path, book)| (path, book.answered.iter().map(Times::count).sum::<u64>().into()))
+            .collect();
+        let cpu_ns: u64 = self.pids.iter().map(|&pid| sys::process_cpu_ns(pid)).sum();
         serde_json::json!({
             "holds": holds, "chosen_waits": told(&books.chosen_waits), "pauses": told(&books.pauses),
+            "cpu_ns": cpu_ns, "answered": answered,
         })
     }
 }
