@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ TIER, BUDGET = "C", "90s"
 
 def main() -> int:
     options = read_options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us either way
     try:
         if options.verb == "list":
             print(page.families_table())

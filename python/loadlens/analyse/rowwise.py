@@ -39,12 +39,17 @@ CLOSE_S = 1e-6
 class StepRows:
     """Successes of one step of the load in the measured part; times from due."""
 
-    usual: IntervalCounts  # neither met a standstill nor opened a connection
     opening: IntervalCounts  # the first ones of their connections
     met: int  # left out: they met a standstill
-    due_s: Floats  # of the usual, ascending
+    due_s: Floats  # of the usual, which neither met a standstill nor opened a connection, ascending
     took_s: Floats
     body_s: Floats  # of these, from the first byte of the answer to its last
+    edges_s: Floats  # of the intervals of the measured part
+
+    @property
+    def usual(self) -> IntervalCounts:
+        """Counted anew each time: kept for all trials it would be half of what a long record takes."""
+        return counted(self.due_s + self.took_s, self.took_s, self.edges_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,12 +251,12 @@ def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
     usual, opening = own & ~met & ~of.is_first, own & ~met & of.is_first
     order = np.argsort(of.due_s[usual], kind="stable")
     return StepRows(
-        usual=counted(of.done_s[usual], of.took_s[usual], edges_s),
         opening=counted(of.done_s[opening], of.took_s[opening], edges_s),
         met=int((own & met).sum()),
         due_s=of.due_s[usual][order],
         took_s=of.took_s[usual][order],
         body_s=of.body_s[usual][order],
+        edges_s=edges_s,
     )
 
 

@@ -40,8 +40,7 @@ class Life:
         due = np.linspace(0, 4.99, requests)
         took = self.took(self.answered + np.arange(requests), begin) + np.zeros(requests)
         none = np.zeros(0)
-        counts = counted(due, took, EDGES)
-        part = StepRows(counts, counted(none, none, EDGES), 0, due, took, np.zeros(requests))
+        part = StepRows(counted(none, none, EDGES), 0, due, took, np.zeros(requests), EDGES)
         rows = Rows(0.0, Pauses(none, none, 0.1, None), (), 0.01, 0.01, (part,), none, none)
         seconds = np.arange(0.0, 5.1, 0.5)
         done = self.answered + requests * seconds / 5

@@ -32,9 +32,8 @@ def trial(took: Sequence[float], *, body: Sequence[float] | None = None, held: b
             inside = (probe_due > begin) & (probe_due < begin + length)
             probe_took[inside] = begin + length - probe_due[inside]
     none = np.zeros(0)
-    counts = counted(due + times, times, EDGES)
     bodies = np.zeros(times.size) if body is None else np.array(body)
-    part = StepRows(counts, counted(none, none, EDGES), 0, due, times, bodies)
+    part = StepRows(counted(none, none, EDGES), 0, due, times, bodies, EDGES)
     return Rows(0.0, Pauses(none, none, 0.072, None), (), 0.003, 0.003, (part,), probe_due, probe_took)
 
 
@@ -116,7 +115,7 @@ def closed_loop(users: int, *, seconds: float, stops: Sequence[tuple[float, floa
     rows = sorted((due, took) for due, took, is_met in rows if not is_met and 0 <= due + took <= seconds)
     due, took = (np.array(column) for column in zip(*rows, strict=True))
     edges, none = np.arange(0.0, seconds + 0.25, 0.25), np.zeros(0)
-    part = StepRows(counted(due + took, took, edges), counted(none, none, edges), 0, due, took, 0 * due)
+    part = StepRows(counted(none, none, edges), 0, due, took, 0 * due, edges)
     begins, ends = (np.array([stop[end] for stop in stops], dtype=np.float64) for end in (0, 1))
     stood = Pauses(begins, ends - begins, 0.072, None)
     return Rows(0.0, stood, tuple(False for _ in stops), 0.003, 0.003, (part,), none, none)
