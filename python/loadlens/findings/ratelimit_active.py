@@ -15,8 +15,9 @@ above that it looks as a lock does and is not told apart.
 **Ruled out by.** A service that is out of CPU and refuses what it cannot do: where it refuses least, the
 CPU of its processes is below 70 % of what they may use, or successes come more evenly than chance (variance
 over mean below 0.2), as from a bucket. A limit of requests at once lets the same rate in at every level, too:
-a bucket is known by fewer than one request under way, or by more that were let in at once than twice those;
-where neither is seen the finding is only suspected. Answers of 503 are shed.overload; that a 503 names a time
+a bucket is known by fewer than one request under way, or by fewer than a limit of as many as were let in at
+once would have there, at the share that it refuses (Erlang's loss formula), by a fifth at least; where
+neither is seen the finding is only suspected. Answers of 503 are shed.overload; that a 503 names a time
 to retry after is not recorded.
 
 Of one that delays: a quota of CPU time (only suspected where none could be read and the service uses 0.05
@@ -44,7 +45,7 @@ from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.interval import Interval
-from loadlens.stats.limiter import EVEN, expected_refused
+from loadlens.stats.limiter import EVEN, expected_refused, expected_under_way
 
 ID = "ratelimit.active"
 TITLE = "a rate limit turns requests away"
@@ -58,6 +59,7 @@ SAME_RATE = 0.10  # between levels
 DECIDES = 0.05  # of the requests refused
 CALM, FULL = 0.70, 0.85  # of the cores that the service may use
 GRAIN = 2.0  # requests: how far a burst is known
+FEWER = 0.80  # of what is expected: requests do not come by chance alone, as the formula has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +232,15 @@ def _at_once(level: Level, levels: list[Level]) -> Counter:
     under_way = level.rate.point * mean.point
     if under_way < 1:
         return weigh.rival(name, f"{under_way:.2g} are under way while others are refused", True)
-    burst = _burst(levels)
-    told = "" if burst is None else f"; {burst.point:.0f} were let in at once"
-    is_more = burst is not None and burst.point > 2 * under_way + GRAIN
-    return weigh.rival(name, f"{under_way:.2g} are under way{told}", True if is_more else None)
+    burst, refused = _burst(levels), level.share.point
+    if burst is None or burst.point < GRAIN + 1 or refused >= 1:
+        return weigh.rival(name, f"{under_way:.2g} are under way; what was let in at once is not known", None)
+    expected = expected_under_way(int(burst.point - GRAIN), refused)
+    text = (
+        f"{under_way:.2g} are under way; {burst.point:.0f} were let in at once, and where that is the limit "
+        f"{expected:.2g} would be at least"
+    )
+    return weigh.rival(name, text, True if under_way < FEWER * expected else None)
 
 
 def _explanation(levels: list[Level], best: Level) -> str:

@@ -8,7 +8,8 @@ else shows pauses. What stands in the way ends it, and is named.
 
 A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
 refused the ladder begins anew with users who pause as long as an answer takes alone: one, and then as many
-as ask no more than those did who were not refused any.
+as ask no more than those did who were not refused any. Where the highest level alone is refused some, one
+more shows whether the same get through: then what refuses is a limit.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     if end is None:
         room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
         return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
-    is_early = end.because == "saturated" and (levels[-1].users < LEAST_TOP or _has_just_fallen(levels))
+    is_early = end.because == "saturated" and (
+        levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
+    )
     is_allowed = _bound_in_the_way(seen, levels, bounds) is None
     if is_early and is_allowed and _affordable(higher, seen, left_s):
         return higher
@@ -293,6 +296,16 @@ def _has_just_fallen(levels: Sequence[Level]) -> bool:
     best = max(level.rate for level in levels)
     floor = (1 - load.RETROGRADE_MARGIN) * best
     return len(levels) > 2 and levels[-1].rate < floor <= levels[-2].rate and len(levels[-1].ok_per_s) == 1
+
+
+def _refuses_at_last(seen: Sequence[Seen], levels: Sequence[Level], pause: float) -> bool:
+    """Whether the last level is the only one that was refused some."""
+    refused = {
+        one.users
+        for one in seen
+        if one.kind == "climb" and one.pause_s == pause and one.refused_share >= REFUSED
+    }
+    return refused == {levels[-1].users}
 
 
 def _out_of_time(seen: Sequence[Seen]) -> Stop:

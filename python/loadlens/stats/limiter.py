@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import brentq
 
 from loadlens.stats.interval import Floats, Insufficient, Interval, same_shape
+from loadlens.stats.queues import erlang_b
 from loadlens.stats.within import rate, share
 
 LEAST_REFUSED = 0.01
@@ -129,3 +131,17 @@ def delays_or_pools(
     if throughput <= 1 + tolerance:
         return Delaying("limiter", places)
     return Delaying("pool" if places <= 1 + tolerance else "unknown", places)
+
+
+def expected_under_way(places: int, refused: float) -> float:
+    """Return how many requests are under way, on average, in a service that has room for so many at once.
+
+    Args:
+        places: Requests at once; whoever finds all of them taken is refused.
+        refused: Share of the requests that is, above 0 and below 1.
+
+    Source: Erlang's loss formula, solved for the load that loses this share.
+    """
+    most = places / (1 - refused)  # it loses more than this share of that
+    offered = float(brentq(lambda load: erlang_b(load, places) - refused, 0.0, most))
+    return offered * (1 - refused)

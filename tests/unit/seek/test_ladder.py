@@ -259,6 +259,24 @@ def test_users_who_pause_begin_with_as_many_as_asked_as_much_without() -> None:
     assert len({one.load_s for one in found.seen if one.kind == "climb"}) == 1
 
 
+def test_a_level_more_shows_whether_what_refuses_lets_the_same_through() -> None:
+    # Users of 80 ms who pause for 10: 8 ask 89/s, 16 twice that, 92 get through; the knee is at 8.3.
+    few = [climbed(users, 11.1 * users, 0.08, pause_s=0.01) for users in (1, 2, 4, 8)]
+    seen = [LOOK, climbed(4, 92.0, 0.08, refused_share=0.5), *few]
+    once = climbed(16, 92.0, 0.08, pause_s=0.01, refused_share=0.48)
+    twice = climbed(32, 92.0, 0.08, pause_s=0.01, refused_share=0.74)
+
+    at_last = decide([*seen, once], 200.0, BOUNDS)
+    at_both = decide([*seen, once, twice], 200.0, BOUNDS)
+    too_late = decide([*seen, once], 6.0, BOUNDS)
+
+    assert isinstance(at_last, Next)
+    assert at_last.users == 32
+    assert isinstance(at_both, Next)
+    assert at_both.users <= 32, "no higher than that"
+    assert not isinstance(too_late, Next) or too_late.users != 32
+
+
 def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it() -> None:
     met = climbed(2, 100.0, 0.01, refused_share=0.9)
     met = replace(met, end="rate")

@@ -11,6 +11,7 @@ from loadlens.stats.limiter import (
     Limiter,
     delays_or_pools,
     expected_refused,
+    expected_under_way,
     limiter,
     same_limit,
 )
@@ -108,3 +109,24 @@ def test_a_plateau_that_does_not_care_what_is_asked_is_a_limiter_and_places_are_
     assert isinstance(limit, Delaying)
     assert (pool.verdict, limit.verdict) == ("pool", "limiter")
     assert isinstance(delays_or_pools((80.0, 80.0), (0.1, 0.09)), Insufficient)
+
+
+@pytest.mark.parametrize(("places", "refused", "busy"), [(1, 0.5, 0.5), (10, 0.05, 5.91), (20, 0.01, 11.91)])
+def test_requests_at_once_are_those_that_lose_so_many(places: int, refused: float, busy: float) -> None:
+    """Erlang's printed tables: 6.22 erlangs on 10 places lose 5 %, 12.03 on 20 lose 1 %."""
+    assert expected_under_way(places, refused) == pytest.approx(busy, rel=0.005)
+
+
+def test_a_simulated_limit_of_requests_at_once_is_as_full_as_expected() -> None:
+    random = np.random.default_rng(3)
+    arrivals = np.cumsum(random.exponential(1 / 400.0, 80_000))  # 400/s of 50 ms on 8 places
+    times, over = random.gamma(3.0, 0.05 / 3, arrivals.size), np.zeros(8)
+    busy_s, lost = 0.0, 0
+    for at, took in zip(arrivals, times, strict=True):
+        place = int(over.argmin())
+        if over[place] > at:
+            lost += 1
+        else:
+            over[place], busy_s = at + took, busy_s + took
+
+    assert busy_s / arrivals[-1] == pytest.approx(expected_under_way(8, lost / arrivals.size), rel=0.01)

@@ -101,6 +101,11 @@ def test_erlang_c_is_what_a_hand_count_gives() -> None:
     assert queues.erlang_c(5.0, 5) == 1.0
 
 
+@pytest.mark.parametrize(("places", "offered", "lost"), [(1, 1.0, 0.5), (10, 6.22, 0.05), (20, 12.03, 0.01)])
+def test_erlang_b_is_what_the_printed_tables_say(places: int, offered: float, lost: float) -> None:
+    assert queues.erlang_b(offered, places) == pytest.approx(lost, rel=0.005)
+
+
 def test_m_m_1_waits_as_everyone_knows() -> None:
     assert queues.mmc_wait(0.9, 1.0) == pytest.approx(9.0)
     # P(W > t) = rho exp(-(mu - lambda) t)
