@@ -1,8 +1,12 @@
-"""A service with one counter in the Prometheus text format: `hits_total`, the GETs answered by path."""
+"""A service with one counter in the Prometheus text format: `hits_total`, the GETs answered by path.
+
+metrics_service.py PORT [--tls PEM]: over TLS with the certificate and key of a file.
+"""
 
 from __future__ import annotations
 
 import http.server
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -33,4 +37,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 HITS["/"] = 0
-http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+if "--tls" in sys.argv:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[sys.argv.index("--tls") + 1])
+    # each connection shakes hands in its own thread
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+server.serve_forever()

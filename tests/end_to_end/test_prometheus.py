@@ -24,12 +24,14 @@ from loadlens import analyse, define, design, promql, store
 from loadlens.errors import TestbedError
 from loadlens.model.report import Report
 from loadlens.model.topology import Ready, Scrape, Service
+from loadlens.model.workload import Tls
 from loadlens.promql import Series
 from loadlens.run.study import run_study
 from loadlens.testbed import build, default_cache, prepare, programs, testbed
 from loadlens.testbed.pieces.prometheus import Prometheus
 from loadlens.testbed.ports import Ports
 from tests.end_to_end.testbed_cases import bed_of, carriers
+from tests.secured import FOLDER, pem
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -91,6 +93,23 @@ def test_every_replica_is_scraped_under_its_name_when_the_server_is_ready(folder
     assert owner != 0 or os.geteuid() != 0
     assert leaks == ()
     assert carriers(marker) == []
+
+
+@pytest.mark.parametrize(
+    ("certificate", "tls"),
+    [("elsewhere", Tls(ca=pem("ca"), server_name="elsewhere.test")), ("alone", Tls(insecure=True))],
+)
+def test_a_target_over_tls_is_trusted_as_the_load_trusts_it(folder: Path, certificate: str, tls: Tls) -> None:
+    marker = f"test-{secrets.token_hex(6)}"
+    start = f"{START} --tls {FOLDER / certificate}.pem"
+    api = Service("api", start, ready=Ready("/", tls=tls), scrape=Scrape(every_s=0.5, tls=tls))
+    prom = Service("prom", use="prometheus", over=("api",))
+
+    with bed_of(api, prom, folder=folder, marker=marker) as bed:
+        bed.start()  # it is ready once it has scraped
+        found = ask(bed.metric_servers()["prom"], "/api/v1/query", query="up")["result"]
+
+    assert [one["value"][1] for one in found] == ["1"]
 
 
 def test_a_target_without_metrics_is_named_with_what_the_server_saw(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from loadlens import define, design
 from loadlens.errors import DefinitionErrors, UsageError
 from loadlens.model.topology import Limits, Service
+from loadlens.model.workload import PemFile, Tls
+from tests.secured import FOLDER, pem
 
 HEAD = """\
 schema: 1
@@ -206,3 +209,89 @@ scenarios: {look: [{get: /}]}
 experiments: {one: {mix: look, load: {users: 1, duration: 20s}}}
 report:
 """
+
+
+# --- what is asked over TLS --------------------------------------------------------------------------------
+
+SECURED = """\
+schema: 1
+study: parts
+question: are they asked as the load asks?
+entry: api.https
+tls: {ca: ca.pem, servername: api.test}
+scenarios:
+  look: [{get: /}]
+experiments:
+  only: {mix: look, load: {users: 1, duration: 9s}}
+services:
+"""
+
+
+def secured(tmp_path: Path, text: str, head: str = SECURED) -> dict[str, Service]:
+    shutil.copy(FOLDER / "ca.pem", tmp_path)
+    shutil.copy(FOLDER / "client.pem", tmp_path)
+    (tmp_path / "study.yaml").write_text(head + text)
+    return {one.name: one for one in design.plan(define.read(tmp_path)).cases[0].services}
+
+
+def test_only_the_port_of_the_entry_is_asked_over_tls(tmp_path: Path) -> None:
+    made = secured(
+        tmp_path,
+        """\
+  api: {start: x, ports: [https, admin], ready: {get: /}, scrape: {port: admin}}
+  other: {start: x, ports: [https], ready: {get: /}, scrape: {}}
+""",
+    )
+
+    of_the_load = Tls(server_name="api.test", ca=PemFile(str(tmp_path / "ca.pem"), pem("ca").digest))
+    asked = [(one.ready, one.scrape) for one in made.values()]
+    assert [(ready and ready.tls, scrape and scrape.tls) for ready, scrape in asked] == [
+        (of_the_load, None),
+        (None, None),
+    ]
+
+
+def test_the_first_port_is_the_one_that_nobody_names(tmp_path: Path) -> None:
+    head = SECURED.replace("entry: api.https", "entry: api")
+    api = secured(tmp_path, "  api: {start: x, ready: {get: /}, scrape: {port: http}}\n", head)["api"]
+
+    assert api.ready is not None
+    assert api.scrape is not None
+    assert api.ready.tls == api.scrape.tls
+    assert api.ready.tls is not None
+
+
+@pytest.mark.parametrize(
+    ("services_", "head", "said"),
+    [
+        (
+            "  api: {start: x}\n  front: {use: nginx, over: api}\n",
+            SECURED.replace("api.https", "front"),
+            "a nginx speaks no TLS here, and front is the entry | 5 tls",
+        ),
+        (
+            "  api: {start: x, ports: [https], scrape: {}}\n  prom: {use: prometheus}\n",
+            SECURED.replace("servername: api.test", "cert: client.pem"),
+            "prom scrapes api and can show no client certificate | 5 tls.cert",
+        ),
+    ],
+)
+def test_what_cannot_be_done_over_tls_is_refused_with_its_line(
+    tmp_path: Path, services_: str, head: str, said: str
+) -> None:
+    with pytest.raises(DefinitionErrors) as raised:
+        secured(tmp_path, services_, head)
+
+    (fault,) = raised.value.faults
+    message, _, place = said.partition(" | ")
+    assert fault.message == message
+    assert fault.where is not None
+    assert fault.where.endswith(f"study.yaml:{place}")
+
+
+def test_prometheus_may_scrape_a_port_without_tls(tmp_path: Path) -> None:
+    text = "  api: {start: x, ports: [https, plain], scrape: {port: plain}}\n  prom: {use: prometheus}\n"
+
+    made = secured(tmp_path, text, SECURED.replace("servername: api.test", "cert: client.pem"))
+
+    assert made["prom"].over == ("api",)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.model.topology import Outside, Scrape, Service
+from loadlens.model.workload import Tls
 from loadlens.run import watching
 from tests import records
 
@@ -61,6 +62,14 @@ def test_metrics_are_scraped_once_where_they_are() -> None:
     found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42), scrape=scrape))
 
     assert [target.url for target in found["scrape"].targets] == ["http://127.0.0.1:9090/m"]
+
+
+def test_metrics_over_tls_are_scraped_over_tls() -> None:
+    scrape = Scrape("/m", tls=Tls(insecure=True))
+
+    (target,) = asked(Outside("service", "127.0.0.1", True, HTTP, scrape=scrape))["scrape"].targets
+
+    assert (target.url, target.tls) == ("https://127.0.0.1:8080/m", Tls(insecure=True))
 
 
 def test_a_service_that_was_started_keeps_its_process_and_gets_its_address() -> None:

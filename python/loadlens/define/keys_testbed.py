@@ -279,7 +279,9 @@ TLS: Final = Block(
         "resume": Key(TRUTH, "new connections take up earlier sessions", "true"),
     },
     "TLS to the entry, version 1.2 or 1.3; `tls: {}` turns it on for a service. One that is started here is "
-    "reached as 127.0.0.1: its certificate is for that, or `servername` says what it is for.",
+    "reached as 127.0.0.1: its certificate is for that, or `servername` says what it is for. `ready` and "
+    "`scrape` of that service are asked by the same rules where they name the entry's port (both are the "
+    "first unless they say otherwise); every other port is asked over plain HTTP.",
 )
 
 RESET: Final = Block(

@@ -120,6 +120,8 @@ def _case(
     feeds = Feeds(definition.feeds, definition.folder, fill, files)
     steps = loads.Steps(fill, definition.folder, feeds, definition.auth)
     assert experiment.load is not None, "define has seen to it that there is a load"
+    entry = testbed.entry(definition, fill)
+    services = testbed.secured(testbed.services(definition, fill), entry, definition, fill)
     load = workload.Loads(fill, definition.folder, read_due_times).load(experiment.load)
     title = " ".join([name, *(f"{factor}={level.name}" for factor, level in cell.levels)])
     case = Case(
@@ -128,8 +130,8 @@ def _case(
         experiment=name,
         levels=tuple(Level(factor, level.name, tuple(level.binds.items())) for factor, level in cell.levels),
         params=tuple(values.items()),
-        services=testbed.services(definition, fill),
-        entry=testbed.entry(definition, fill),
+        services=services,
+        entry=entry,
         scenarios=loads.scenarios(definition, experiment, steps, fill),
         workload=load.workload,
         connection=load.connection,

@@ -288,6 +288,45 @@ def entry(definition: Definition, fill: Filler) -> Entry:
     )
 
 
+def secured(
+    made: tuple[Service, ...], entry: Entry, definition: Definition, fill: Filler
+) -> tuple[Service, ...]:
+    """The services; what the lab asks of the entry's port it asks over TLS, as the load does.
+
+    A port speaks TLS or does not, so the others are asked over plain HTTP.
+    """
+    service = next((service for service in made if service.name == entry.service), None)
+    if entry.tls is None or definition.tls is None or service is None or not service.ports:
+        return made
+    port = entry.port or service.ports[0]
+    if service.use != "process":
+        fill.fault(
+            f"a {service.use} speaks no TLS here, and {service.name} is the entry",
+            definition.tls.place,
+            "remove tls, or the port of a process as entry",
+        )
+        return made
+    ready, scrape = service.ready, service.scrape
+    if ready is not None and (ready.port or service.ports[0]) == port:
+        ready = replace(ready, tls=entry.tls)
+    if scrape is not None and (scrape.port or service.ports[0]) == port:
+        scrape = replace(scrape, tls=entry.tls)
+        _check_prometheus(made, service.name, definition.tls, fill)
+    asked = replace(service, ready=ready, scrape=scrape)
+    return tuple(asked if other is service else other for other in made)
+
+
+def _check_prometheus(made: tuple[Service, ...], scraped: str, part: TlsPart, fill: Filler) -> None:
+    """It runs as a user who may not read a private key."""
+    for server in made:
+        if server.use == "prometheus" and scraped in server.over and part.cert is not None:
+            fill.fault(
+                f"{server.name} scrapes {scraped} and can show no client certificate",
+                part.cert.place,
+                "scrape: {port: NAME} with a port without TLS, or no prometheus",
+            )
+
+
 def _tls(part: TlsPart | None, folder: str, fill: Filler) -> Tls:
     if part is None:
         return Tls()

@@ -1,7 +1,7 @@
 """Why requests failed: from the samples that the engine keeps of each class to words and one thing to try.
 
-The engine says what it saw (`crates/engine/src/transport/tls/words.rs`); what helps depends on who asks:
-`hit` has flags, a study has keys.
+The engine says what it saw (`crates/engine/src/transport/tls/words.rs`), and so does the lab of what it asks
+itself (`asking.py`); what helps depends on who asks: `hit` has flags, `explain` has fewer, a study has keys.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Reason:
     words: str
     for_hit: str = ""
     for_study: str = ""
+    for_explain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class _Advice:
     words: str  # in place of them; empty: they stay
     for_hit: str
     for_study: str
+    for_explain: str = ""  # empty: as for `hit`
 
 
 _ANY_CERTIFICATE = "or --insecure to measure all the same"
@@ -56,6 +58,7 @@ _ADVICE = (
         "the certificate's issuer is not trusted",
         "--cacert FILE with the CA that signed it, or --insecure",
         "tls: {ca: FILE} with the CA that signed it, or {insecure: true}",
+        "SSL_CERT_FILE=FILE with the CA that signed it, or --insecure",
     ),
     _Advice(
         "the certificate has expired",
@@ -74,6 +77,7 @@ _ADVICE = (
         "the certificate is for another name than the one asked for",
         "--servername with a name that stands in it",
         "tls: {servername: NAME} with a name that stands in it",
+        "a URL with a name that stands in it, or --insecure",
     ),
     _Advice(
         "the certificate is not acceptable",
@@ -86,18 +90,21 @@ _ADVICE = (
         "the server does not know the name asked for (alert unrecognized_name)",
         "--servername with a name that it serves",
         "tls: {servername: NAME} with a name that it serves",
+        "a URL with a name that it serves",
     ),
     _Advice(
         "alert certificate_required",
         "the server wants a client certificate (alert certificate_required)",
         "--cert FILE and --key FILE",
         "tls: {cert: FILE, key: FILE}",
+        "a study, which has tls: {cert: FILE, key: FILE}",
     ),
     _Advice(
         "client certificate",
         "",
         "--cert FILE with one that the server takes",
         "tls: {cert: FILE} with one that the server takes",
+        "a study, which has tls: {cert: FILE, key: FILE}",
     ),
     _Advice(
         "does not speak TLS on this port",
@@ -118,6 +125,20 @@ _ADVICE = (
         "the spelling of the host: getent hosts NAME",
     ),
 )
+_OF_THE_LAB = (  # words of `asking.py` alone
+    _Advice(
+        "the server speaks TLS on this port",
+        "",
+        "an https:// URL",
+        "tls: {}, with this port as the entry's; or ask a port without TLS",
+    ),
+    _Advice(
+        "the connection was closed without an answer",
+        "",
+        "an https:// URL, if it speaks TLS on this port",
+        "tls: {} with this port as the entry's, if it speaks TLS there",
+    ),
+)
 _SEE_HANDSHAKE = "openssl s_client -connect HOST:PORT shows the handshake"
 
 
@@ -136,13 +157,15 @@ def reasons(kind: str, samples: Iterable[str]) -> tuple[Reason, ...]:
     """
     if kind in SPEAK_FOR_THEMSELVES:
         return ()
-    return tuple(_explained(kind, words) for words in dict.fromkeys(map(why, samples)) if words)
+    return tuple(explained(kind, words) for words in dict.fromkeys(map(why, samples)) if words)
 
 
-def _explained(kind: str, words: str) -> Reason:
-    advice = next((advice for advice in _ADVICE if advice.sign in words), None)
+def explained(kind: str, words: str) -> Reason:
+    """One reason in the engine's words or in those of `asking.words`."""
+    advice = next((advice for advice in (*_ADVICE, *_OF_THE_LAB) if advice.sign in words), None)
     if advice is not None:
-        return Reason(words, advice.words or words, advice.for_hit, advice.for_study)
+        for_explain = advice.for_explain or advice.for_hit
+        return Reason(words, advice.words or words, advice.for_hit, advice.for_study, for_explain)
     if kind == "tls":
-        return Reason(words, words, _SEE_HANDSHAKE, _SEE_HANDSHAKE)
+        return Reason(words, words, _SEE_HANDSHAKE, _SEE_HANDSHAKE, _SEE_HANDSHAKE)
     return Reason(words, words)

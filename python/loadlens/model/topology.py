@@ -65,7 +65,9 @@ class Ready:
     port: str | None = None  # name of the port; none: the first
     status: int | None = 200  # none: any answer below 500
     within_s: float = 30.0
-    address: tuple[str, int] | None = None  # host and port of its own choice; none: a port of the testbed
+    # host and port of its own choice, given by flags; none: a port of the testbed
+    address: tuple[str, int] | None = None
+    tls: Tls | None = None  # none: over plain HTTP
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class Scrape:
     requests: str | None = None  # the counter of its answers, over all labels
     time: str | None = None  # the counter of the time that they took
     time_in: Literal["s", "ms"] = "s"
+    tls: Tls | None = None  # none: over plain HTTP
 
 
 @dataclass(frozen=True, slots=True)

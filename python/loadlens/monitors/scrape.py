@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from loadlens import asking
+from loadlens.model.workload import PemFile, Tls
 from loadlens.monitors.reading import Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
@@ -31,6 +33,7 @@ METRICS: Final = (  # of its own; beside them stands whatever a service exports
 )
 _WITHIN_S = 5.0
 _LARGEST_BYTES = 16 << 20
+_LONGEST_WORDS = 200
 _ACCEPT = "text/plain;version=0.0.4"
 
 
@@ -42,6 +45,7 @@ class ScrapeTarget:
     replica: int
     url: str
     every_s: float = 1.0
+    tls: Tls | None = None  # of an https URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,9 @@ def wanted(scene: Scene) -> Scrapes | None:
             continue
         scrape = replica.defined.scrape
         port = replica.ports[scrape.port or replica.defined.ports[0]]
-        url = f"http://{replica.host}:{port}{scrape.path}"
-        targets.append(ScrapeTarget(replica.service, replica.replica, url, scrape.every_s))
+        scheme = "http" if scrape.tls is None else "https"
+        url = f"{scheme}://{replica.host}:{port}{scrape.path}"
+        targets.append(ScrapeTarget(replica.service, replica.replica, url, scrape.every_s, scrape.tls))
     return Scrapes(tuple(targets)) if targets else None
 
 
@@ -114,11 +119,11 @@ class _Scraper:
         self.count += 1
         took: float | None = None
         try:
-            text = _get(self.target.url)
+            text = _get(self.target)
             took = (time.monotonic_ns() - began) / 1e9
             self._rows.extend(list(self._parse(text, began)))
         except (OSError, http.client.HTTPException) as error:
-            self._rows.append(self._missed(_words(error), began))
+            self._rows.append(self._missed(asking.words(error)[:_LONGEST_WORDS], began))
         except (
             Exception
         ) as error:  # what the parser makes of text that is not in the format is its own affair
@@ -152,10 +157,10 @@ class ScrapeMonitor:
 
     def open(self, spec: Mapping[str, Any]) -> None:
         """One thread a target."""
-        targets = [ScrapeTarget(**target) for target in spec["targets"]]
+        targets = [ScrapeTarget(**{**target, "tls": _tls_of(target)}) for target in spec["targets"]]
         for target in targets:
-            if urlsplit(target.url).scheme != "http":
-                raise ValueError(f"scrape needs an http URL, got {target.url}")
+            if urlsplit(target.url).scheme != ("http" if target.tls is None else "https"):
+                raise ValueError(f"scrape needs an http URL, or an https one and its tls, got {target.url}")
         self._scrapers = tuple(_Scraper(target) for target in targets)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
@@ -185,12 +190,24 @@ class ScrapeMonitor:
             scraper.end()
 
 
-def _get(url: str) -> str:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=_WITHIN_S)
+def _tls_of(target: Mapping[str, Any]) -> Tls | None:
+    """As the spec has it: plain data."""
+    plain = target.get("tls")
+    if plain is None:
+        return None
+    files = {
+        name: PemFile(**plain[name]) for name in ("ca", "certificate", "key") if plain.get(name) is not None
+    }
+    return Tls(**{**plain, **files})
+
+
+def _get(target: ScrapeTarget) -> str:
+    parts = urlsplit(target.url)
+    usual = 80 if target.tls is None else 443
+    connection = asking.connection(parts.hostname or "", parts.port or usual, target.tls, within_s=_WITHIN_S)
     try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("GET", target, headers={"Accept": _ACCEPT, "Connection": "close"})
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", path, headers={"Accept": _ACCEPT, "Connection": "close"})
         response = connection.getresponse()
         if response.status != 200:
             raise OSError(f"status {response.status}")
@@ -203,4 +220,4 @@ def _get(url: str) -> str:
 
 
 def _words(error: Exception) -> str:
-    return str(error)[:200] or type(error).__name__
+    return str(error)[:_LONGEST_WORDS] or type(error).__name__

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from loadlens import asking
+from loadlens.errors import TestbedError
 from loadlens.model.topology import Ready
 from loadlens.testbed.ports import HOST
 
 ATTEMPT_WITHIN_S = 2.0
+DISTRUST_WITHIN_S = 5.0  # a proxy may show a certificate of its own until it has read its settings
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.25
 
@@ -33,6 +36,7 @@ class Question(Protocol):
 
         Raises:
             OSError: Nobody listens, or the connection broke.
+            TestbedError: It cannot be asked, whatever the service does.
         """
 
 
@@ -48,18 +52,22 @@ class HttpStatus:
     def wanted(self) -> str:
         """What is waited for, in words."""
         status = "a status below 500" if self._ready.status is None else f"status {self._ready.status}"
-        return f"{status} from GET http://{self._host}:{self._port}{self._ready.path}"
+        scheme = "http" if self._ready.tls is None else "https"
+        return f"{status} from GET {scheme}://{self._host}:{self._port}{self._ready.path}"
 
     def ask(self) -> str | None:
         """Ask once."""
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=ATTEMPT_WITHIN_S)
+        try:
+            connection = asking.connection(self._host, self._port, self._ready.tls, within_s=ATTEMPT_WITHIN_S)
+        except asking.FileFault as fault:
+            raise TestbedError(str(fault), where="tls", hint=fault.hint) from None
         try:
             connection.connect()
             self.requests += 1
             connection.request("GET", self._ready.path, headers={"Connection": "close", "Accept": "*/*"})
             status = connection.getresponse().status
         except http.client.HTTPException as error:
-            return f"an answer that is not HTTP ({type(error).__name__})"
+            return asking.words(error)
         finally:
             connection.close()
         wanted = self._ready.status
@@ -93,17 +101,29 @@ class Watch:
     name: str
     question: Question
     within_s: float
-    last_seen: str = "nothing was tried"
+    seen: str | None = "nothing was tried"  # the last time; none: it was ready
+    fault: OSError | None = None  # of the last time
+    distrusted_since: float | None = None  # monotonic seconds; none: its certificate was not refused
     after_s: float | None = field(default=None)  # none: not ready yet
 
     def attempt(self) -> bool:
         """Ask once; keeps what was seen."""
+        self.fault = None
         try:
-            seen = self.question.ask()
+            self.seen = self.question.ask()
         except OSError as error:
-            seen = _words(error)
-        self.last_seen = f"last: {seen}"
-        return seen is None
+            self.fault, self.seen = error, _words(error)
+        if not asking.is_distrust(self.fault):
+            self.distrusted_since = None
+        elif self.distrusted_since is None:
+            self.distrusted_since = time.monotonic()
+        return self.seen is None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether a certificate was refused for so long that it will not be another one."""
+        since = self.distrusted_since
+        return since is not None and time.monotonic() - since > DISTRUST_WITHIN_S
 
 
 def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | None:
@@ -124,7 +144,7 @@ def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | 
         if not waiting:
             return None
         for watch in waiting:
-            if time.monotonic() - began > watch.within_s:
+            if watch.is_hopeless or time.monotonic() - began > watch.within_s:
                 return watch
         time.sleep(pause)
         pause = min(_LONGEST_PAUSE_S, pause * 1.5)
@@ -133,4 +153,4 @@ def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | 
 def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {ATTEMPT_WITHIN_S:g} s"
-    return error.strerror.lower() if error.strerror else str(error) or type(error).__name__
+    return asking.words(error)

@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+from loadlens import asking
 from loadlens.errors import TestbedError
+from loadlens.looks import reasons
 from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service
 from loadlens.model.workload import Target, Tls
 from loadlens.testbed import ports as tcp
@@ -275,12 +277,14 @@ class Testbed:
                 self._readiness_requests.get(service, 0) + watch.question.requests
             )
             if watch is late:
+                within = "" if watch.is_hopeless else f" within {watch.within_s:g} s"
                 raise self._running.failure(
                     replica.name,
-                    f"{replica.name} was not ready within {watch.within_s:g} s: "
-                    f"wanted {watch.question.wanted}, {watch.last_seen}",
+                    f"{replica.name} was not ready{within}: "
+                    f"wanted {watch.question.wanted}, last: {watch.seen}",
                     replica.command.log,
-                    hint=f"give it longer: ready: {{within: {2 * watch.within_s:g}s}}",
+                    hint=_advice(replica, watch)
+                    or f"give it longer: ready: {{within: {2 * watch.within_s:g}s}}",
                 )
             if late is None:
                 self._tell(
@@ -542,6 +546,13 @@ def _question(replica: Replica) -> Question | None:
     if replica.ports and (replica.service.use != "process" or _speaks_of_ports(replica.service)):
         return Listener(replica.port(None))
     return None
+
+
+def _advice(replica: Replica, watch: Watch) -> str:
+    """What mends the failure that was seen last; empty: more time may."""
+    reason = reasons.explained("tls" if asking.is_of_tls(watch.fault) else "", watch.seen or "")
+    ready = replica.service.ready
+    return reason.for_explain if ready is not None and ready.address is not None else reason.for_study
 
 
 def _speaks_of_ports(service: Service) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import http.server
+import json
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from loadlens.model.workload import Tls
+from loadlens.monitors import MonitorSpec
 from loadlens.monitors.reading import Row
-from loadlens.monitors.scrape import METRICS, ScrapeMonitor
+from loadlens.monitors.scrape import METRICS, ScrapeMonitor, Scrapes, ScrapeTarget
+from tests.secured import pem, serving
 from tests.unit.monitors.reading import read, unlisted, value, values
 
 EXPORTED = """\
@@ -147,6 +151,34 @@ def test_a_target_that_hangs_does_not_delay_the_others(base: str) -> None:
     assert values(rows, "missed", replica="1", why="the last scrape still runs") == [None, None]
 
 
-def test_another_scheme_than_http_is_refused() -> None:
-    with pytest.raises(ValueError, match="scrape needs an http URL, got https://example"):
-        scraping("https://example.test/metrics")
+def scraped_once(port: int, tls: Tls) -> list[Row]:
+    """The rows of a scrape over TLS, asked for as the lab asks its monitor process."""
+    target = ScrapeTarget("api", 1, f"https://127.0.0.1:{port}/metrics", 1.0, tls)
+    (spec,) = json.loads(MonitorSpec([Scrapes((target,))]).to_json())["sources"]
+    monitor = ScrapeMonitor()
+    monitor.open(spec)
+    rows = read(monitor, last=True)
+    monitor.close()
+    return rows
+
+
+@pytest.mark.parametrize("tls", [Tls(ca=pem("ca"), certificate=pem("client")), Tls(insecure=True)])
+def test_metrics_are_read_over_tls_as_their_target_says(tls: Tls) -> None:
+    with serving(client_ca="ca" if tls.certificate else None) as port:
+        rows = scraped_once(port, tls)
+
+    assert value(rows, "hits_total", service="api", path="/") == 3
+    assert value(rows, "scrapes") == 1
+
+
+def test_a_certificate_that_is_not_trusted_is_a_missed_scrape_that_says_so() -> None:
+    with serving("expired") as port:
+        rows = scraped_once(port, Tls(ca=pem("ca")))
+
+    assert values(rows, "missed", service="api", why="the certificate has expired") == [None]
+
+
+def test_a_url_that_cannot_be_asked_is_refused() -> None:
+    for url in ("ftp://example.test/metrics", "https://example.test/metrics"):
+        with pytest.raises(ValueError, match=f"scrape needs an http URL.* got {url}"):
+            scraping(url)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from loadlens import asking
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Scrape
 from loadlens.testbed.pieces.piece import Layout, Site
@@ -48,7 +50,10 @@ class Prometheus:
                 "--log.level=warn",
             ),
             cwd=site.folder,
-            files={configuration: json.dumps({"scrape_configs": _jobs(targets)}, indent=1) + "\n"},
+            files={
+                configuration: json.dumps({"scrape_configs": _jobs(targets, site.folder)}, indent=1) + "\n",
+                **_trusted(targets, site.folder),
+            },
             ready=_HasScraped(site.port, len(targets)),
             is_unprivileged=True,
         )
@@ -74,7 +79,7 @@ def _targets(site: Site) -> Iterator[_Target]:
             yield _Target(name, number, len(replicas), port, service.scrape)
 
 
-def _jobs(targets: tuple[_Target, ...]) -> list[dict[str, Any]]:
+def _jobs(targets: tuple[_Target, ...], folder: Path) -> list[dict[str, Any]]:
     """A job for each service; YAML 1.2 includes JSON."""
     jobs: dict[str, dict[str, Any]] = {}
     for target in targets:
@@ -88,6 +93,7 @@ def _jobs(targets: tuple[_Target, ...]) -> list[dict[str, Any]]:
                 "scrape_interval": f"{every_ms}ms",
                 "scrape_timeout": f"{min(every_ms, round(LONGEST_SCRAPE_S * 1000))}ms",
                 "static_configs": [],
+                **_secured(target, folder),
             },
         )
         job["static_configs"].append(
@@ -101,6 +107,40 @@ def _jobs(targets: tuple[_Target, ...]) -> list[dict[str, Any]]:
             }
         )
     return list(jobs.values())
+
+
+def _secured(target: _Target, folder: Path) -> dict[str, Any]:
+    """What a job says of TLS: what is trusted is what the load trusts."""
+    tls = target.scrape.tls
+    if tls is None:
+        return {}
+    settings: dict[str, Any] = {"insecure_skip_verify": tls.insecure}
+    if tls.ca is not None:
+        settings["ca_file"] = str(_ca_of(target.service, folder))
+    if tls.server_name is not None:
+        settings["server_name"] = tls.server_name
+    return {"scheme": "https", "tls_config": settings}
+
+
+def _trusted(targets: tuple[_Target, ...], folder: Path) -> dict[Path, str]:
+    """Copies of the CAs, where the server may read them whoever it runs as.
+
+    Raises:
+        TestbedError: One cannot be read, or has changed.
+    """
+    found: dict[Path, str] = {}
+    for target in targets:
+        tls = target.scrape.tls
+        if tls is not None and tls.ca is not None:
+            try:
+                found[_ca_of(target.service, folder)] = asking.content(tls.ca).decode("ascii", "ignore")
+            except asking.FileFault as fault:
+                raise TestbedError(str(fault), where="tls", hint=fault.hint) from None
+    return found
+
+
+def _ca_of(service: str, folder: Path) -> Path:
+    return folder / f"ca-{service}.pem"
 
 
 def _parameters(path: str) -> dict[str, list[str]]:

@@ -1,0 +1,97 @@
+"""A service of the testbed that speaks TLS: the lab asks it as the load would."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadlens import define, design, monitors
+from loadlens.errors import TestbedError
+from loadlens.model.study import Case
+from loadlens.run import watching
+from loadlens.testbed import Testbed, readiness
+from tests.end_to_end.testbed_cases import PYTHON, bed_of, carriers
+from tests.secured import FOLDER
+
+pytestmark = pytest.mark.end_to_end
+
+SERVICE = Path(__file__).with_name("metrics_service.py")
+STUDY = """\
+schema: 1
+study: secured
+question: is it asked over TLS?
+entry: api
+tls: {TRUST}
+scenarios:
+  look: [{get: /}]
+experiments:
+  only: {mix: look, load: {users: 1, duration: 9s}}
+services:
+  api: {start: START, ready: {get: /, within: 20s}, scrape: {every: 100ms}}
+"""
+
+
+def secured(folder: Path, certificate: str, tls: str) -> tuple[Case, Testbed]:
+    """The case of a study whose service shows a certificate, and its testbed."""
+    shutil.copy(FOLDER / "ca.pem", folder)
+    start = f"{PYTHON} {SERVICE} $port --tls {FOLDER / certificate}.pem"
+    (folder / "study.yaml").write_text(STUDY.replace("START", start).replace("TRUST", tls))
+    case = design.plan(define.read(folder)).cases[0]
+    return case, bed_of(*case.services, folder=folder, marker=f"test-{secrets.token_hex(6)}")
+
+
+def scraped(bed: Testbed, case: Case, out: Path) -> list[dict[str, Any]]:
+    """What the monitors read of the metrics of a testbed that is up."""
+    complaint = monitors.start(watching.spec_of(bed, case, marker=bed._marker), out).stop()
+    assert complaint is None
+    return [row for row in map(json.loads, out.read_text().splitlines()) if row["source"] == "scrape"]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "tls"),
+    [
+        ("server", "ca: ca.pem"),
+        ("elsewhere", "ca: ca.pem, servername: elsewhere.test"),
+        ("alone", "insecure: true"),
+    ],
+)
+def test_readiness_and_metrics_go_over_tls(tmp_path: Path, certificate: str, tls: str) -> None:
+    case, bed = secured(tmp_path, certificate, tls)
+
+    with bed:
+        bed.start()
+        asked = bed.readiness_requests
+        rows = scraped(bed, case, tmp_path / "readings.jsonl")
+
+    assert asked == {"api": 1}
+    # the service counts all answers but those to scrapes: the one to readiness
+    assert [row["value"] for row in rows if row["metric"] == "hits_total"][-1] == 1
+    assert not [row for row in rows if row["metric"] == "missed"]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "tls", "seen", "to_try"),
+    [
+        ("alone", "ca: ca.pem", "issuer is not trusted", "tls: {ca: FILE} with the CA that signed it"),
+        ("expired", "ca: ca.pem", "has expired", "a new certificate on the server"),
+        ("elsewhere", "ca: ca.pem", "is for another name", "tls: {servername: NAME}"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_is_named_with_one_thing_to_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificate: str, tls: str, seen: str, to_try: str
+) -> None:
+    monkeypatch.setattr(readiness, "DISTRUST_WITHIN_S", 0.2)
+    _, bed = secured(tmp_path, certificate, tls)
+
+    wanted = rf"api was not ready: wanted status 200 from GET https://.*, last: the certificate.*{seen}"
+    with pytest.raises(TestbedError, match=wanted) as raised:
+        bed.start()
+
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith(to_try)
+    assert carriers(bed._marker) == []
