@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from loadlens import define, design, monitors
+from loadlens.cli.explain_aim import ExplainFlags, aim_of
 from loadlens.errors import TestbedError
 from loadlens.model.study import Case
 from loadlens.run import watching
+from loadlens.seek import trials
+from loadlens.seek.ladder import LOOK_S, Next
 from loadlens.testbed import Testbed, readiness
+from tests.end_to_end.explaining import free_port
 from tests.end_to_end.testbed_cases import PYTHON, bed_of, carriers
 from tests.secured import FOLDER
 
@@ -95,3 +99,30 @@ def test_a_certificate_that_is_not_trusted_is_named_with_one_thing_to_try(
     assert raised.value.hint is not None
     assert raised.value.hint.startswith(to_try)
     assert carriers(bed._marker) == []
+
+
+def test_what_explain_starts_and_scrapes_it_asks_over_tls(tmp_path: Path) -> None:
+    url = f"https://127.0.0.1:{free_port()}"
+    start = f"{PYTHON} {SERVICE} {url.rpartition(':')[2]} --tls {FOLDER / 'alone.pem'}"
+    aim = aim_of([f"{url}/"], ExplainFlags(start=start, metrics=f"{url}/metrics", insecure=True))
+    case = trials.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
+
+    with bed_of(*case.services, folder=tmp_path, marker=f"test-{secrets.token_hex(6)}") as bed:
+        bed.start()
+        rows = scraped(bed, case, tmp_path / "readings.jsonl")
+
+    assert [row["value"] for row in rows if row["metric"] == "hits_total"][-1] == 1  # readiness
+    assert not [row for row in rows if row["metric"] == "missed"]
+
+
+def test_what_explain_starts_is_told_flags_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "DISTRUST_WITHIN_S", 0.2)
+    port = free_port()
+    start = f"{PYTHON} {SERVICE} {port} --tls {FOLDER / 'alone.pem'}"
+    aim = aim_of([f"https://127.0.0.1:{port}/"], ExplainFlags(start=start))
+    marker = f"test-{secrets.token_hex(6)}"
+
+    with pytest.raises(TestbedError, match="the certificate's issuer is not trusted") as raised:
+        bed_of(*aim.services, folder=tmp_path, marker=marker).start()
+
+    assert raised.value.hint == "SSL_CERT_FILE=FILE with the CA that signed it, or --insecure"

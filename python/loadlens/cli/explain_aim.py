@@ -84,8 +84,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
             where="--budget",
             hint=f"at least {SHORTEST_BUDGET_S}s; the default is 90s",
         )
-    if target.tls is not None:
-        target = replace(target, tls=replace(target.tls, insecure=flags.insecure))
+    target = _trusting(target, flags)
     steps = _steps([path for _, path in targets], flags)
     said: list[str] = []
     return Aim(
@@ -100,6 +99,12 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
         cautions=tuple(said),
     )
+
+
+def _trusting(target: Target, flags: ExplainFlags) -> Target:
+    if target.tls is None:
+        return target
+    return replace(target, tls=replace(target.tls, insecure=flags.insecure))
 
 
 def _refuse_several_services(targets: Sequence[Target], urls: Sequence[str]) -> None:
@@ -225,8 +230,7 @@ def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scr
     from loadlens.model.topology import Scrape
 
     target, path = target_of(url)
-    if target.tls is not None:
-        raise UsageError("metrics are scraped over plain HTTP", where="--metrics", hint="an http:// URL")
+    target = _trusting(target, flags)
     if flags.start is None:
         text = _metrics(target, path)
         names = {line.partition("{")[0].split()[0] for line in text.splitlines() if _is_sample(line)}
@@ -235,7 +239,7 @@ def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scr
         if flags.requests is not None and flags.requests not in names:
             _refuse_a_slip(flags.requests, names, url, text)
             said.append(f"{flags.requests} had no sample before the first request: it counts from 0 there")
-    return target, Scrape(path=path, requests=flags.requests)
+    return target, Scrape(path=path, requests=flags.requests, tls=target.tls)
 
 
 def _refuse_a_slip(name: str, names: Iterable[str], url: str, text: str) -> None:
@@ -253,7 +257,10 @@ def _refuse_a_slip(name: str, names: Iterable[str], url: str, text: str) -> None
 def _metrics(target: Target, path: str) -> str:
     import http.client
 
-    connection = http.client.HTTPConnection(target.host, target.port, timeout=ASK_WITHIN_S)
+    from loadlens import asking
+    from loadlens.looks import reasons
+
+    connection = asking.connection(target.host, target.port, target.tls, within_s=ASK_WITHIN_S)
     try:
         connection.request("GET", path, headers={"Connection": "close"})
         response = connection.getresponse()
@@ -261,8 +268,12 @@ def _metrics(target: Target, path: str) -> str:
             raise UsageError(f"status {response.status} from {target.origin}{path}", where="--metrics")
         return response.read().decode(errors="replace")
     except (OSError, http.client.HTTPException) as fault:
-        words = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
-        raise UsageError(f"no metrics from {target.origin}{path}: {words}", where="--metrics") from None
+        reason = reasons.explained("tls" if asking.is_of_tls(fault) else "", asking.words(fault))
+        raise UsageError(
+            f"no metrics from {target.origin}{path}: {reason.words}",
+            where="--metrics",
+            hint=reason.for_explain or None,
+        ) from None
     finally:
         connection.close()
 
@@ -282,15 +293,12 @@ def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -
             where="--start",
             hint="--pid PID watches what runs; or end it first",
         )
-    if target.tls is not None:
-        raise UsageError(
-            "readiness is asked over plain HTTP", where="--start", hint="start it by hand, and --pid PID"
-        )
     ready = Ready(
         path=path.partition("{{")[0],
         status=None,
         within_s=START_WITHIN_S,
         address=(target.host, target.port),
+        tls=target.tls,
     )
     # Dollars in the command are not names of ours.
     return Service(name=SERVICE, start=(flags.start or "").replace("$", "$$"), ports=(), ready=ready)

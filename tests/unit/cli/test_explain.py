@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from loadlens.cli import app, explain_aim
 from loadlens.cli.explain_aim import ExplainFlags, aim_of
 from loadlens.errors import UsageError
+from loadlens.model.workload import Tls
+from tests.secured import FOLDER, serving
 
 URL = "http://127.0.0.1:8080/work?n=1"
 
@@ -139,6 +141,30 @@ def test_a_command_is_started_as_it_is_and_ready_when_the_url_answers() -> None:
     assert service.ready.address == ("127.0.0.1", port)
 
 
+def test_what_is_asked_beside_the_load_is_trusted_as_the_load_is() -> None:
+    with serving("alone") as port:
+        url = f"https://127.0.0.1:{port}"
+        beside = aim_of([f"{url}/"], ExplainFlags(metrics=f"{url}/metrics", insecure=True))
+        other = aim_of([URL], ExplainFlags(metrics=f"{url}/metrics", insecure=True))
+    started = aim_of([f"{url}/a"], ExplainFlags(start="serve", insecure=True))
+
+    assert beside.outside.scrape is not None
+    assert other.outside.scrape is not None
+    assert beside.tls == beside.outside.scrape.tls == other.outside.scrape.tls == Tls(insecure=True)
+    assert other.tls is None
+    assert started.services[0].ready is not None
+    assert started.services[0].ready.tls == started.tls == Tls(insecure=True)
+
+
+def test_metrics_of_a_trusted_server_need_no_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(FOLDER / "ca.pem"))
+    with serving() as port:
+        aim = aim_of([URL], ExplainFlags(metrics=f"https://127.0.0.1:{port}/metrics", requests="hits_total"))
+
+    assert aim.outside.scrape is not None
+    assert aim.outside.scrape.tls == Tls()
+
+
 # --- what is refused ---------------------------------------------------------------------------------------
 
 
@@ -188,6 +214,21 @@ def test_metrics_that_are_none_are_refused(exporting: str) -> None:
     assert "did you mean hits_total?" in refused(metrics=f"{exporting}/metrics", requests="hit_total")
     assert "no metrics from" in refused(metrics="http://127.0.0.1:9/metrics")
     assert "--metrics URL" in refused(requests="hits_total")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "scheme", "words"),
+    [
+        ("alone", "https", "issuer is not trusted\n  at --metrics\n  try SSL_CERT_FILE=FILE with the CA"),
+        (None, "https", "does not speak TLS on this port\n  at --metrics\n  try an http:// URL"),
+        ("alone", "http", "closed without an answer\n  at --metrics\n  try an https:// URL"),
+    ],
+)
+def test_metrics_of_a_server_that_is_not_trusted_are_refused_with_a_flag_to_try(
+    certificate: str | None, scheme: str, words: str
+) -> None:
+    with serving(certificate) as port:
+        assert words in refused(metrics=f"{scheme}://127.0.0.1:{port}/metrics")
 
 
 def test_a_name_that_nobody_knows_is_refused() -> None:
