@@ -68,7 +68,7 @@ def cli_page() -> str:
         parts.append(f"\n## loadlens {name}\n\n{textwrap.dedent(verb.help or '').strip()}\n\n")
         parts.append("| | |\n| --- | --- |\n")
         for param in verb.params:
-            opts = ", ".join(f"`{opt}`" for opt in param.opts)
+            opts = ", ".join(f"`{opt}`" for opt in (*param.opts, *param.secondary_opts))
             value = f" {param.metavar}" if param.metavar and param.param_type_name == "option" else ""
             shown = opts if param.param_type_name == "option" else f"`{param.metavar or param.name.upper()}`"
             parts.append(

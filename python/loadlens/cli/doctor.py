@@ -58,7 +58,10 @@ def doctor(
         bool, typer.Option("--json", help="Print one line of JSON instead (docs/reference/doctor-json.md).")
     ] = False,
 ) -> None:
-    """Say what stands in the way of good figures on this machine, and what the generator can do on it."""
+    """Say what stands in the way of good figures on this machine, and what the generator can do on it.
+
+    With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
+    """
     from loadlens import calibrate
     from loadlens.render.terminal.printing import print_lines
 

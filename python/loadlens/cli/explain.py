@@ -80,7 +80,9 @@ def explain(
     budget: Annotated[
         str,
         typer.Option(
-            "--budget", metavar="TIME", help="Take at most TIME for it, starting included. Default: 90s."
+            "--budget",
+            metavar="TIME",
+            help="Take at most TIME for it, starting included; 15s or more. Default: 90s.",
         ),
     ] = "90s",
     rate_cap: Annotated[
@@ -89,20 +91,20 @@ def explain(
             "--rate-cap",
             metavar="RATE",
             help="Never ask more than RATE times a second, failures and probes included. Default: 20k/s; "
-            "elsewhere 200/s.",
+            "beyond loopback 200/s.",
         ),
     ] = None,
     max_users: Annotated[
         str | None,
         typer.Option(
-            "--max-users", metavar="N", help="Never have more than N requests under way. Default: 1024."
+            "--max-users", metavar="N", help="Never have more than N users, one request each. Default: 1024."
         ),
     ] = None,
     remote: Annotated[
         bool,
         typer.Option(
             "--remote",
-            help="Allow a target that is not on this machine. Only with leave of whoever runs it.",
+            help="Allow a target beyond the loopback addresses. Only with leave of whoever runs it.",
         ),
     ] = False,
     method: Method = None,
