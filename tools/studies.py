@@ -30,7 +30,7 @@ from loadlens.testbed.build import missing
 
 ROOT = Path(__file__).parent.parent
 STUDIES = ROOT / "studies"
-MINUTES = 20.0  # for all of them, builds included; about seven on two cores once everything is built
+MINUTES = 20.0  # for all of them, builds included; about ten on two cores once everything is built
 END_WITHIN_S = 60.0  # from the first Ctrl-C to the end: services have their own time to stop
 
 
