@@ -102,7 +102,12 @@ impl Specimen {
         let paths = self.machine.routes.iter().map(|(path, _)| path.clone());
         let answered: serde_json::Map<String, serde_json::Value> = paths
             .zip(&books.routes)
-            .map(|(path, book)| (path, book.answered.iter().map(Times::count).sum::<u64>().into()))
+            .map(|(path, book)| {
+                (
+                    path,
+                    book.answered.iter().map(Times::count).sum::<u64>().into(),
+                )
+            })
             .collect();
         let cpu_ns: u64 = self.pids.iter().map(|&pid| sys::process_cpu_ns(pid)).sum();
         serde_json::json!({
