@@ -15,7 +15,7 @@ from benches.measuring import Origin
 
 from loadlens import analyse, store
 from loadlens.model.trial import TrialStatus
-from tests import tiny
+from tests import secured, tiny
 from tests.calm import calmly
 from tests.end_to_end.explaining import (
     LIMIT_S,
@@ -247,6 +247,17 @@ def test_a_port_where_nobody_listens_is_a_fault_and_no_answer() -> None:
     assert done.returncode == 3
     assert "nobody answers" in done.stderr
     assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_certificate_that_is_not_trusted_is_named_with_what_would_help() -> None:
+    with secured.serving() as port:
+        done = tried(f"https://127.0.0.1:{port}/metrics", "--json")
+
+    assert done.returncode == 3
+    assert "the certificate's issuer is not trusted" in done.stderr
+    assert "SSL_CERT_FILE=FILE" in done.stderr
+    assert "start the service" not in done.stderr
     assert done.stdout == ""
 
 

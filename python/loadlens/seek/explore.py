@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from loadlens import store
 from loadlens.errors import ExitCode, TestbedError
-from loadlens.looks import words
+from loadlens.looks import reasons, words
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
@@ -188,10 +188,11 @@ class _Search:
             return
         name = max((name for name in _NOT_REACHED if name in errors), key=lambda n: int(errors[n]["count"]))
         samples = errors[name].get("samples") or [name.replace("_", " ")]
+        reason = reasons.explained(name, reasons.why(samples[0]))
         raise TestbedError(
-            f"nobody answers: {samples[0]}",
+            f"nobody answers: {reason.words}",
             where=self.aim.origin,
-            hint="start the service first, or let --start CMD do it",
+            hint=reason.for_explain or "start the service first, or let --start CMD do it",
         )
 
     def _tell_ended(self, planned: PlannedTrial, done: Conducted, attempt: int) -> None:
