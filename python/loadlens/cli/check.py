@@ -38,7 +38,6 @@ def check(
 ) -> None:
     """Show what a study would run, in which order and how long, and what its design cannot answer.
 
-    STUDY is a study file, or a folder with a study.yaml in it.
     How long rests on earlier runs of the study under runs/, else on published times, else on guesses; it
     says which.
     Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.

@@ -133,10 +133,8 @@ def explain(
 ) -> None:
     """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
 
-    URL... are URLs of one service, the cheapest of several the probe and the others the load; or one study,
-    whose quick profile is run; or one record. Doubles users from one until more of them bring no more, with
-    the probe beside every level. Ends early when requests fail. Undecided is an answer too, and exits 0.
-    Ctrl-C gives the answer so far.
+    Doubles users from one until more of them bring no more, with the probe beside every level. Ends early
+    when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives the answer so far.
     """
     flags = ExplainFlags(
         pids=tuple(pid or ()),

@@ -67,7 +67,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     is_here = _is_here(target)
     if not is_here and not flags.remote:
         raise UsageError(
-            f"{target.authority} is not on this machine, and a search drives a service to its limit",
+            f"{target.authority} is no loopback address, and a search drives a service to its limit",
             where=urls[0],
             hint="--remote, if you may load it; --rate-cap bounds how much",
         )

@@ -31,7 +31,7 @@ def report(
 ) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
-    RUN is a record: runs/register-2c90. Nothing else is read: the services need not exist any more.
+    Reads the record and nothing else: the services need not exist any more.
     """
     if as_json:
         from loadlens import analyse, store
@@ -45,10 +45,7 @@ def report(
 
 
 def show(run: Run) -> None:
-    """Print the answer and the findings of a run.
-
-    RUN is a record: runs/register-2c90.
-    """
+    """Print the answer and the findings of a run."""
     from loadlens import analyse, store
     from loadlens.render.terminal import print_report
 

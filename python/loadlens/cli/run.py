@@ -59,7 +59,6 @@ def run(
 ) -> None:
     """Run a study and leave its record and report.
 
-    STUDY is a study file, or a folder with a study.yaml in it.
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
     """
     from loadlens import store

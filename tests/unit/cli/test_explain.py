@@ -172,7 +172,7 @@ def test_metrics_of_a_trusted_server_need_no_flag(monkeypatch: pytest.MonkeyPatc
 def test_a_target_that_is_not_on_this_machine_needs_leave(url: str) -> None:
     text = refused(url)
 
-    assert "is not on this machine" in text
+    assert "is no loopback address" in text
     assert "--remote" in text
 
 
