@@ -66,7 +66,7 @@ class FixScore:
     seen: Mapping[str, tuple[float, float]]  # (predicted, measured) per second, by place of the flawed
     covered: Share  # of the predictions' intervals that were given, those that hold what was measured
     silent: tuple[str, ...]  # nobody said what the fix brings
-    unmeasured: tuple[str, ...]  # said, and the mended one was not measured or showed no capacity
+    unmeasured: tuple[str, ...]  # said, and the mended one was not measured or showed no capacity but a bound
 
     @property
     def errors(self) -> dict[str, float]:
@@ -135,10 +135,11 @@ def fixes_of(cases: Sequence[Case]) -> FixScore:
         measured = None if after is None else claim_of(after, CAPACITY)
         if said is None:
             silent.append(case.place)
-        elif measured is None:
+        elif measured is None or measured.is_bound:
             unmeasured.append(case.place)
         else:
-            seen[case.place] = said.point, measured.point
+            if not said.is_bound:
+                seen[case.place] = said.point, measured.point
             if said.has_interval:
                 inside.append(said.holds(measured.point))
     return FixScore(seen, share(inside), tuple(silent), tuple(unmeasured))

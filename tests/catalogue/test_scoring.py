@@ -284,6 +284,27 @@ def test_a_capacity_is_near_within_a_tenth_and_what_has_no_interval_covers_nothi
     assert found.covered == Share(1, 2)
 
 
+def bound(point: float) -> dict[str, Any]:
+    return {"point": point, "low": point, "high": None, "unit": "1/s"}
+
+
+def test_a_capacity_that_is_a_lower_bound_is_true_or_not_and_never_near() -> None:
+    truth = FAMILIES["db-lock"].drawn(1).flawed.numbers["capacity"].value
+
+    found = score(
+        [
+            case("db-lock", capacity=bound(0.5 * truth)),
+            case("db-lock", capacity=bound(1.01 * truth)),
+        ],
+        EXISTING,
+    )
+
+    number = next(one for one in found.numbers if one.name == "capacity")
+    assert number.errors == ()
+    assert number.covered == Share(1, 2)
+    assert number.silent == 0
+
+
 # --- fixes -------------------------------------------------------------------------------------------------
 
 
@@ -335,6 +356,19 @@ def test_a_fix_that_cannot_be_compared_is_named_with_the_reason() -> None:
     assert found.fixes.near == Share(0, 0)
     assert found.fixes.unmeasured == ("worker-pool/1/flawed", "slow-replica/1/flawed")
     assert found.fixes.silent == ("skewed-turns/1/flawed", "lock+pauses/1/flawed", "co-located/1/flawed")
+
+
+def test_a_fix_of_which_a_lower_bound_was_measured_or_said_is_no_number() -> None:
+    said = case("worker-pool", foretelling("threads.pool-limit", 100.0, 5.0, remedy=TWICE))
+    least = case("worker-pool", foretelling("threads.pool-limit", 90.0, remedy=TWICE))
+    least.said["findings"][0]["predictions"][0]["after"] = bound(90.0)
+
+    open_after = score([said, case("worker-pool", side="mended", capacity=bound(100.0))], EXISTING).fixes
+    open_said = score([least, measured("worker-pool", "mended", 100.0)], EXISTING).fixes
+
+    assert open_after.unmeasured == ("worker-pool/1/flawed",)
+    assert open_after.covered == Share(0, 0)
+    assert (open_said.seen, open_said.covered) == ({}, Share(1, 1))
 
 
 def test_a_prediction_counts_where_it_is_of_this_change_and_of_a_throughput() -> None:
