@@ -27,6 +27,7 @@ from loadlens.analyse import (
     slow,
     tables,
 )
+from loadlens.analyse.capacity import Reached, bounded_by
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.analyse.gates import gates_of
@@ -115,7 +116,9 @@ def report(record: RunSource) -> Report:
         accounting=known.books,
         environment=answer.environment_rows(environment),
         environment_differences=answer.environment_differences(known.cases),
-        limits=answer.limits(known.cases, known.facts, verdict, study, record.damage, record.predictions),
+        limits=answer.limits(
+            known.cases, known.facts, verdict, capacities, study, record.damage, record.predictions
+        ),
         commands=answer.next_commands(study, environment, record.id),
         versions=tuple((str(name), str(value)) for name, value in software.items()),
         digests=_digests(known.cases),
@@ -175,14 +178,14 @@ def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
     return driven.measure(trial, window) if is_driven else measure(trial, window)
 
 
-def _capacities(known: Measured) -> dict[str, tuple[CurveCases, Capacity]]:
+def _capacities(known: Measured) -> dict[str, Reached]:
     """Capacity of each curve that has one, by label."""
     by_label = {group.label: group for group in known.groups if group.is_curve}
     found = {}
     for curve in known.curves:
         capacity = capacity_of(curve)
         if isinstance(capacity, Capacity):
-            found[curve.label] = (by_label[curve.label], capacity)
+            found[curve.label] = Reached(by_label[curve.label], capacity, bounded_by(curve, capacity))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadlens.analyse.capacity import Reached
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.source import Json
@@ -234,6 +235,7 @@ def limits(
     cases: Sequence[CaseMeasures],
     facts: Facts,
     verdict: Verdict,
+    capacities: Mapping[str, Reached],
     study: Json,
     damage: Sequence[str],
     predictions: Mapping[str, Mapping[str, Any]],
@@ -257,6 +259,7 @@ def limits(
     found += [f"{gate.text}" for gate in facts.gates if gate.passed is False]
     found += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
     found += [f"{finding.rule}: {text}" for finding in verdict.findings for text in finding.unknown]
+    found += _bounded(capacities)
     found += _not_watched(cases)
     if any(len(case.usable) == 1 for case in cases):
         found.append("cases with one trial: intervals say nothing about the variation between runs")
@@ -266,6 +269,15 @@ def limits(
 def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Mapping[str, Any]]) -> str | None:
     told = predictions.get(case.slug)
     return "nobody was asked before it ran" if told is None else told.get("undecided")
+
+
+def _bounded(capacities: Mapping[str, Reached]) -> list[str]:
+    """Curves that show no more than what the service can do at least."""
+    return [
+        f"{label}: its throughput is a lower bound of the capacity: {reached.bounded_by}"
+        for label, reached in capacities.items()
+        if reached.bounded_by and reached.capacity.saturation.verdict != "underdriven"
+    ]
 
 
 def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from loadlens.analyse.capacity import Reached
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.findings.common.curves import Capacity
 from loadlens.findings.common.evidence import percent, users
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure
@@ -33,7 +33,7 @@ Row = dict[str, object]
 
 def all_charts(
     curves: Sequence[CurveCases],
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
     published: PublishedSection | None,
 ) -> tuple[Chart, ...]:
     """The charts that a reader sees before the details."""
@@ -79,7 +79,7 @@ def _trials(cases: Sequence[CaseMeasures]) -> int:
 def load_curve(
     experiment: str,
     curves: Sequence[CurveCases],
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
 ) -> Chart:
     """Throughput and mean response time over the load, one series a curve."""
     datasets: dict[str, list[Row]] = {name: [] for name in ("steps", "trials", "fit", "knee", "plateau")}
@@ -145,24 +145,24 @@ def _load_trials(case: CaseMeasures, series: str) -> list[Row]:
 
 def _fit(
     curve: CurveCases,
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
     datasets: dict[str, list[Row]],
     name: str,
 ) -> None:
     """The hinge, the knee and the plateau of a saturated curve."""
     known = capacities.get(curve.label)
-    if known is None or known[1].saturation.verdict == "underdriven":
+    if known is None or known.capacity.saturation.verdict == "underdriven":
         return
     if not any(row["series"] == name for row in datasets["steps"]):
         return  # no response times: another program made the load, and nothing of it is drawn
-    saturation = known[1].saturation
+    saturation = known.capacity.saturation
     top = curve.cases[-1].reference
     assert top is not None
     if saturation.knee is not None:
         datasets["knee"].append(
             {"series": name, "users": saturation.knee, "label": f"knee {users(saturation.knee)}"}
         )
-    rate = numbers.with_unit(saturation.capacity, "1/s")
+    rate = f"{numbers.with_unit(saturation.capacity, '1/s')}{' or more' if known.bounded_by else ''}"
     datasets["plateau"].append(
         {"series": name, "users": top.plan.load, "x": saturation.capacity, "label": f"plateau {rate}"}
     )
@@ -183,17 +183,16 @@ def _fit(
     datasets["fit"] = [row for row in datasets["fit"] if row["r"] is not None]
 
 
-def _load_headline(
-    curves: Sequence[CurveCases], capacities: Mapping[str, tuple[CurveCases, Capacity]], best: float
-) -> str:
+def _load_headline(curves: Sequence[CurveCases], capacities: Mapping[str, Reached], best: float) -> str:
     parts = []
     for curve in curves:
         known = capacities.get(curve.label)
-        if known is None or known[1].saturation.verdict == "underdriven":
+        if known is None or known.capacity.saturation.verdict == "underdriven":
             continue
-        saturation = known[1].saturation
+        saturation = known.capacity.saturation
         knee = "" if saturation.knee is None else f" from {users(saturation.knee)} on"
-        parts.append(f"{numbers.with_unit(saturation.capacity, '1/s')}{knee} ({_series(curve)})")
+        bound = ", a lower bound of the capacity" if known.bounded_by else ""
+        parts.append(f"{numbers.with_unit(saturation.capacity, '1/s')}{knee}{bound} ({_series(curve)})")
     if parts:
         return f"Throughput stops at {'; '.join(parts[:2])}" + (
             f" and {len(parts) - 2} more" if parts[2:] else ""

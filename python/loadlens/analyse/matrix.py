@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from loadlens.analyse import comparisons
+from loadlens.analyse.capacity import Reached
 from loadlens.analyse.case import CaseMeasures
-from loadlens.analyse.curves import CurveCases, load_factor
+from loadlens.analyse.curves import load_factor
 from loadlens.analyse.metrics import figure_of, unit_of
 from loadlens.analyse.source import Json, factor_names
 from loadlens.analyse.watched import processes_of
-from loadlens.findings.common.curves import Capacity
 from loadlens.looks import numbers
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Matrix, MatrixCell, State
@@ -22,7 +22,7 @@ FEW_FAILURES = 0.001
 
 def matrices(
     cases: Sequence[CaseMeasures],
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
     cores: int,
     study: Json,
 ) -> tuple[Matrix, ...]:
@@ -38,7 +38,7 @@ def matrices(
 def _of_experiment(
     experiment: str,
     cases: Sequence[CaseMeasures],
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
     cores: int,
     compared: Sequence[tuple[str, str | None]],
 ) -> list[Matrix]:
@@ -189,13 +189,13 @@ def _knees(
     cases: Sequence[CaseMeasures],
     row: str,
     columns: Sequence[str],
-    capacities: Mapping[str, tuple[CurveCases, Capacity]],
+    capacities: Mapping[str, Reached],
 ) -> dict[str, str]:
     """The last column before the knee of each row whose curve is saturated."""
     slugs = {case.slug for case in cases}
     found: dict[str, str] = {}
-    for group, capacity in capacities.values():
-        saturation = capacity.saturation
+    for reached in capacities.values():
+        group, saturation = reached.group, reached.capacity.saturation
         if saturation.knee is None or saturation.verdict == "underdriven":
             continue
         members = [case for case in group.cases if case.slug in slugs]

@@ -5,6 +5,8 @@ backlog. What comes on top is dropped, and the client asks again after a second,
 after four. A few such requests take a thousand times as long as the others. How many connections are accepted
 a second is a lower bound of what the service can accept, and so is the throughput: who was dropped asks for
 nothing while it waits, so the backlog may run empty meanwhile, and probes and checks are accepted besides.
+Where that waiting takes 5 % of the response time or more, whoever dropped them, the capacity is said to be
+at least what was reached.
 
 **Needs.** More than 3 segments of new connections that the kernel dropped at the service's port, or at
 least two connections, and 0.02 % of them, that stood after just as long as a client waits before it asks
@@ -29,10 +31,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import completed
+from loadlens.findings.common.curves import FIRST_WAIT_S, completed, waited_to_ask
 from loadlens.looks import numbers
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, KernelWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Evidence, Finding, NotAssessed
 
 ID = "accept.drops"
 TITLE = "connections are dropped before they are accepted"
@@ -41,7 +43,6 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "tcp.timer-mode")
 DROPS = 3.0
 RESENT_SHARE = 0.0002
 FEWEST_RESENT = 2
-FIRST_WAIT_S = 1.0  # before a client asks again
 MATTERS = 0.05  # of the response time: below, drops are there and bound nothing
 
 
@@ -113,6 +114,18 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
         [look.curve for look, _ in found],
         bounds=[look.curve for look, _ in found if _at_stake(look) >= MATTERS],
     )
+
+
+def are_kept_waiting(curve: Curve, step: Step) -> bool:
+    """Whether clients asked less than they would, as they waited to ask for connections again.
+
+    It is all the same to the service where those were lost. Where drops were counted and nobody knows for how
+    long clients waited, nothing says that it did not matter.
+    """
+    look, share = Look(curve, step, step.kernel, step.connections), waited_to_ask(step)
+    if share is None:
+        return look.is_dropping
+    return (look.is_dropping or look.is_asked_again) and share >= MATTERS
 
 
 def _finding(look: Look) -> Finding | None:
@@ -191,10 +204,7 @@ def _late_rival(look: Look) -> Counter:
 
 def _at_stake(look: Look) -> float:
     """Share of the response time that waiting to ask again takes, at least."""
-    mean = look.step.response.mean
-    if not isinstance(mean, Estimate) or mean.point <= 0 or look.opens is None:
-        return 0.0
-    return min(1.0, look.resent_share * look.opens * FIRST_WAIT_S / mean.point)
+    return waited_to_ask(look.step) or 0.0
 
 
 def _accepted(look: Look) -> float | None:

@@ -73,6 +73,12 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     )
 
 
+def is_limit(curve: Curve, step: Step) -> bool:
+    """Whether the generator, not the service, held the throughput of a level."""
+    found = None if step.generator.busy is None else _finding(curve, step)
+    return found is not None and found.grade > Grade.SUSPECTED
+
+
 def _finding(curve: Curve, step: Step) -> Finding | None:
     found = _held_up(curve, step)
     if found is not None and found.grade > Grade.SUSPECTED:

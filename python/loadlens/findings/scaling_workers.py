@@ -28,6 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from loadlens.findings import accept_drops
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, cores_of
 from loadlens.looks import numbers
@@ -139,6 +140,8 @@ def _look(curves: Sequence[Curve]) -> Look | str:
             continue
         if capacity.saturation.verdict == "underdriven":
             short.append(f"{curve.label} never reached its capacity: {capacity.saturation.reason}")
+        elif accept_drops.are_kept_waiting(curve, capacity.top):
+            short.append(f"{curve.label} shows a lower bound: clients waited to ask for connections again")
         elif workers not in counts or len(curve.steps) > len(counts[workers].curve.steps):
             counts[workers] = Count(curve, capacity, workers, _rate(capacity))
     if len(counts) < 2:

@@ -206,6 +206,11 @@ def is_lower_bound(figure: Estimate) -> bool:
     return not is_exact(figure) and figure.high is None and figure.low == figure.point
 
 
+def at_least(figure: Estimate) -> str:
+    """A lower bound in a sentence: `at least 77.4 /s`."""
+    return f"at least {with_unit(figure.point, figure.unit)}"
+
+
 def _show_estimate(figure: Estimate, on: Scale | None, state: ShownState) -> Shown:
     if not math.isfinite(figure.point):
         return Shown("undecided", "undecided", "", "", f"{figure.metric or 'the value'} is not finite")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loadlens import analyse
+from loadlens.analyse.capacity import GENERATOR, WAITED, most_of
 from loadlens.findings import healthy, saturation_plateau
-from loadlens.findings.common.curves import capacity_of, plateau_figure, succeeded
+from loadlens.findings.common.curves import capacity_of, succeeded
 from loadlens.findings.common.evidence import short, shown, users
 from loadlens.looks import numbers
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
@@ -59,6 +60,12 @@ DECIDED_BY: Final[Mapping[str, tuple[str, str]]] = {
     "a proxy that speaks HTTP/1.0": (HEADERS, HEADERS),
 }
 
+# What would show how much more a service can do, by what kept clients from asking.
+KEPT_BY: Final[Mapping[str, str]] = {
+    WAITED: "a backlog four times as large, or a way to it that loses nothing",
+    GENERATOR: "another machine for the generator, or a dearer request",
+}
+
 Json = Mapping[str, Any]
 
 
@@ -69,6 +76,7 @@ class Reach:
     capacity: Figure
     at_least: float | None = None  # what was reached, where the capacity is undecided
     knee_users: float | None = None
+    bounded_by: str = ""  # what kept clients from asking more: then capacity and knee are lower bounds
 
 
 def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
@@ -85,7 +93,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     root = _root(verdict.findings)
     tier = _tier(facts, record.study)
     reach = reach_of(curve, probe_is_load=_probe_is_load(told))
-    unknown = _unknown(curve, reach.capacity, root, verdict.findings, tier, told)
+    unknown = _unknown(curve, reach, root, verdict.findings, tier, told)
     unknown += [Unknown(f"{other.title}: {other.reason}", "") for other in verdict.not_assessed]
     return Explanation(
         target=_target(record.study),
@@ -129,7 +137,7 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     """Return what a curve says of the capacity.
 
     Trials of all levels on the plateau are trials of the same capacity. Where the probe asks what the load
-    asks, what it got belongs to the capacity too.
+    asks, what it got belongs to the capacity too. Where clients were kept from asking, it is a lower bound.
     """
     if curve is None or not curve.steps:
         return Reach(Undecided("capacity", "1/s", "no level of load was measured"))
@@ -140,8 +148,8 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     saturation = found.saturation
     if saturation.verdict == "underdriven":
         return Reach(Undecided("capacity", "1/s", f"{NOT_REACHED}: {saturation.reason}"), reached)
-    figure = plateau_figure(curve, found, beside=lambda step: _probe_rate(step, probe_is_load))
-    return Reach(figure, None, saturation.knee)
+    most = most_of(curve, found, beside=lambda step: _probe_rate(step, probe_is_load))
+    return Reach(most.figure, None, saturation.knee, most.bounded_by)
 
 
 def _rate(step: Step, probe_is_load: bool) -> float:
@@ -191,7 +199,8 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
     elif suspected is not None and not is_short:
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
-        text = f"It does {shown(capacity)}, and what holds it there could not be seen"
+        most = numbers.at_least(capacity) if reach.bounded_by else shown(capacity)
+        text = f"It does {most}, and what holds it there could not be seen"
     elif isinstance(capacity, Undecided):
         text = f"Undecided: {_capacity_words(capacity, told)}"
     else:
@@ -306,15 +315,19 @@ def _change(prediction: Prediction) -> str:
 
 def _unknown(
     curve: Curve | None,
-    capacity: Figure,
+    reach: Reach,
     root: Finding | None,
     findings: Sequence[Finding],
     tier: Tier,
     told: Json,
 ) -> list[Unknown]:
     found: list[Unknown] = []
+    capacity = reach.capacity
     if not isinstance(capacity, Estimate):
         found.append(_why_no_capacity(capacity, told))
+    elif reach.bounded_by:
+        what = f"how much more than {numbers.with_unit(capacity.point, '1/s')} it can do: {reach.bounded_by}"
+        found.append(Unknown(what, KEPT_BY.get(reach.bounded_by, "")))
     cause_is_known = root is not None and root.rule != saturation_plateau.ID
     if isinstance(capacity, Estimate) and not cause_is_known:
         found.append(_why_no_cause(curve, tier, told))

@@ -24,6 +24,19 @@ def curve_of(served: Served, *, users: Sequence[int] = LADDER, think: float = 0.
     return build.curve(*steps, think=think, label="ladder", shares_cores=False, **more)  # type: ignore[arg-type]
 
 
+def dropped(curve: Curve, share: float = 0.5) -> Curve:
+    """The same, of which clients waited to ask for connections again for a share of the response time."""
+
+    def seen(step: Step) -> Step:
+        mean = step.response.mean
+        assert isinstance(mean, Estimate)
+        again = round(share * mean.point * 10_000)  # 1 s each
+        watch = build.connections(10_000, 10_000, connects=10_000, resent=again)
+        return replace(step, connections=watch)
+
+    return replace(curve, steps=tuple(seen(step) for step in curve.steps))
+
+
 def caused_by(rule: str, **claims: float) -> Finding:
     """A finding of a rule, with numbers that it claims under their signals."""
     evidence = tuple(

@@ -1,4 +1,4 @@
-"""The capacity of a curve: which levels are trials of it, and how far it may be off."""
+"""The capacity of a curve: which levels are trials of it, how far it may be off, where it is a bound."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loadlens.findings.common.curves import Capacity, capacity_of, plateau_figure
-from loadlens.model.facts import Curve, Step
+from loadlens.analyse.capacity import GENERATOR, WAITED, Most, most_of
+from loadlens.findings.common.curves import Capacity, capacity_of
+from loadlens.looks import numbers
+from loadlens.model.facts import Curve, KernelWatch, Step
 from loadlens.model.finding import Estimate
-from tests.unit.findings.build import curve, generator, process, step
+from tests.unit.findings.build import connections, curve, generator, process, step
 
 SECONDS = 20  # that a trial of `build.step` lasts
 CALM: dict[str, Any] = {
@@ -34,12 +36,19 @@ def full(*levels: Step) -> Curve:
     return curve(*levels, think=0.0)
 
 
-def capacity(built: Curve) -> Estimate:
+def most(built: Curve) -> Most:
     found = capacity_of(built)
     assert isinstance(found, Capacity)
-    figure = plateau_figure(built, found)
-    assert isinstance(figure, Estimate)
-    return figure
+    return most_of(built, found)
+
+
+def figure_of(found: Most) -> Estimate:
+    assert isinstance(found.figure, Estimate)
+    return found.figure
+
+
+def capacity(built: Curve) -> Estimate:
+    return figure_of(most(built))
 
 
 def test_levels_at_the_knee_are_left_out_where_others_lie_beyond_it() -> None:
@@ -184,3 +193,89 @@ def test_intervals_hold_the_capacity_nineteen_times_in_twenty_and_stay_narrow() 
 
     assert 0.94 <= inside / 300 <= 0.995
     assert np.median(widths) < 0.04
+
+
+# --- a lower bound -----------------------------------------------------------------------------------------
+
+
+def waiting(users: float, share: float, rate: float = 100.0, **more: Any) -> Step:
+    """Three trials of which clients waited so long to ask again: so many connections of 10,000, 1 s each."""
+    again = round(10_000 * share * users / rate)
+    watch = connections(10_000, 10_000, connects=10_000, resent=again)
+    return level(users, rate, rate, rate, connections=watch, **more)
+
+
+def test_where_clients_waited_to_ask_again_it_is_at_least_the_lower_end() -> None:
+    """Of three levels beyond the knee one is free of it: whether more users bring nothing is not shown."""
+    found = most(full(waiting(1, 0.0), waiting(2, 0.0), waiting(4, 0.5), waiting(8, 0.5)))
+
+    figure = figure_of(found)
+    assert found.bounded_by == WAITED
+    assert figure.point == figure.low == pytest.approx(99.0, rel=1e-4)  # 1 % for the next start
+    assert figure.high is None
+    assert numbers.is_lower_bound(figure)
+    assert figure.method.startswith(f"lower bound: {WAITED}; ")
+    assert figure.trials == 9
+
+
+@pytest.mark.parametrize(("share", "bound"), [(0.05, WAITED), (0.04, "")])
+def test_below_a_twentieth_of_the_response_time_the_upper_end_allows_for_it(share: float, bound: str) -> None:
+    found = most(full(*(waiting(n, share) for n in (1, 2, 4, 8))))
+
+    figure = figure_of(found)
+    assert found.bounded_by == bound
+    if bound:
+        assert figure.high is None
+    else:  # at most: the other 96 % of the users did it all
+        assert figure.high == pytest.approx(100 * 1.01 / (1 - share), rel=2e-3)
+
+
+def test_drops_at_a_level_that_fell_off_the_plateau_are_none_of_the_capacity() -> None:
+    found = most(full(waiting(1, 0.0), waiting(2, 0.0), waiting(4, 0.0), waiting(8, 0.5, rate=80.0)))
+
+    figure = figure_of(found)
+    assert found.bounded_by == ""
+    assert (figure.point, figure.high) == (pytest.approx(100.0), pytest.approx(101.0, rel=1e-3))
+    assert figure.trials == 6
+
+
+def test_two_full_levels_without_drops_are_enough_and_stand_alone() -> None:
+    """A doubling brought nothing before anybody was dropped: what the dropped reached is no trial of it."""
+    free = [waiting(n, 0.0) for n in (1, 2, 4)]
+
+    found = most(full(*free, waiting(8, 0.5, rate=97.0)))
+
+    figure = figure_of(found)
+    assert found.bounded_by == ""
+    assert (figure.point, figure.trials) == (pytest.approx(100.0), 6)
+    assert figure.high == pytest.approx(101.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(("drops", "bound"), [(4.0, WAITED), (3.0, "")])
+def test_drops_that_cost_nobody_knows_how_much_leave_it_open(drops: float, bound: str) -> None:
+    kernel = KernelWatch(9.0, 8.0, drops, 20.0, 18.0)
+
+    found = most(full(*(level(n, 100.0, kernel=kernel) for n in (1, 2, 4, 8))))
+
+    assert found.bounded_by == bound
+    assert (figure_of(found).high is None) == bool(bound)
+
+
+@pytest.mark.parametrize(("cores", "bound"), [(0.2, GENERATOR), (3.6, "")])  # of 4: the service is full, too
+def test_what_the_generator_held_is_a_lower_bound(cores: float, bound: str) -> None:
+    busy = {"generator": generator(verdict="limit", busy=0.95), "processes": (process(cores),)}
+
+    found = most(full(*(level(n, 100.0, **busy) for n in (1, 2, 4, 8))))
+
+    assert found.bounded_by == bound
+    assert (figure_of(found).high is None) == bool(bound)
+
+
+def test_what_probes_got_belongs_to_a_lower_bound_too() -> None:
+    built = full(*(waiting(n, 0.5) for n in (1, 2, 4, 8)))
+    found = capacity_of(built)
+    assert isinstance(found, Capacity)
+
+    figure = figure_of(most_of(built, found, beside=lambda _: 10.0))
+
+    assert figure.low == pytest.approx(110 * 0.99, rel=1e-3)

@@ -29,6 +29,7 @@ from tests.unit.analyse.ladders import (
     assert_holds,
     caused_by,
     curve_of,
+    dropped,
     locked,
     repaired,
     told,
@@ -379,3 +380,16 @@ def test_more_users_than_are_simulated_leave_a_capacity_undecided() -> None:
 
     assert "6,002 users" in too_many(fast, 3.0)
     assert too_many(fast, 1.0) == ""
+
+
+# --- a lower bound -----------------------------------------------------------------------------------------
+
+
+def test_no_model_is_fitted_to_a_lower_bound() -> None:
+    curve = curve_of(locked(0.005, 0.02, 0.0))
+    cause = caused_by("db.lock", lock__hold=0.02)
+
+    assert after(told(curve, cause), "half the time under the lock", "capacity").point > 50
+    assert why_not(told(dropped(curve), cause)) == (
+        "of the capacity a lower bound is known: clients waited to ask for connections again"
+    )

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from loadlens.looks import numbers
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Estimate, Evidence, NotMeasured, Prediction
 from loadlens.model.quality import OwnCores, Quality
-from tests.unit.analyse.ladders import after, assert_holds, caused_by, told, why_not
+from tests.unit.analyse.ladders import after, assert_holds, caused_by, dropped, told, why_not
 from tests.unit.findings import build
 
 WORK = 0.002  # seconds of CPU
@@ -143,3 +144,12 @@ def test_what_the_host_took_is_not_given_back() -> None:
     )
 
     assert "other machines took" in why_not(told(crowded(0.6), stolen))
+
+
+def test_what_cores_would_bear_needs_no_more_than_a_lower_bound_of_what_is_done() -> None:
+    """It is the CPU time of a request that tells it."""
+    (told_now, *_) = found = alone(dropped(crowded(0.6)))
+
+    assert isinstance(told_now.before, Estimate)
+    assert numbers.is_lower_bound(told_now.before)
+    assert after(found, "1 core", "capacity").point == pytest.approx(1 / WORK)

@@ -12,7 +12,7 @@ import pytest
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Finding, Grade, Prediction
 from loadlens.model.shapes import Spared, StandstillWatch, Took
-from tests.unit.analyse.ladders import after, caused_by, claiming, curve_of, told, why_not
+from tests.unit.analyse.ladders import after, caused_by, claiming, curve_of, dropped, told, why_not
 from tests.unit.findings import build
 
 HOLD, SHARE = 0.006, 0.15  # a lock of 6 ms; 300 ms of every 2 s
@@ -166,3 +166,8 @@ def test_users_who_no_longer_fill_the_service_are_told_no_mean(most: int, is_tol
 
     assert "capacity" in found
     assert (f"mean at {most} users" in found) is is_told
+
+
+def test_a_lower_bound_of_the_capacity_foretells_none() -> None:
+    assert "a lower bound is known: clients waited" in why_not(told(dropped(curve_of(stopped)), pausing()))
+    assert "capacity" in names(told(dropped(curve_of(stopped), 0.04), pausing()))

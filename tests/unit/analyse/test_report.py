@@ -10,10 +10,11 @@ import pytest
 
 from loadlens import analyse
 from loadlens.analyse import charts
+from loadlens.findings import accept_drops
 from loadlens.looks.charts import columns
 from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
-from loadlens.model.report import MatrixCell, Report
+from loadlens.model.report import Chart, MatrixCell, Report
 from loadlens.model.trial import TrialStatus
 from tests.unit.analyse import services
 from tests.unit.analyse.records import Names, Run, record
@@ -86,6 +87,28 @@ def test_a_study_chooses_its_charts_and_their_order() -> None:
 
     assert [c.kind for c in charts.chosen(all_of_them, ("demand", "load_curve"))] == ["demand", "load_curve"]
     assert charts.chosen(all_of_them, ()) == all_of_them
+
+
+def test_a_lower_bound_of_the_capacity_is_said_where_the_plateau_is_drawn_and_among_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load_chart(report: Report) -> Chart:
+        return next(chart for chart in report.charts if chart.kind == "load_curve")
+
+    closed = looped_report()
+    monkeypatch.setattr(accept_drops, "are_kept_waiting", lambda curve, step: "processes=1" in curve.label)
+
+    bound = analyse.report(looped())
+
+    ends = [
+        [str(row["label"])[-7:] for row in load_chart(one).datasets["plateau"]] for one in (closed, bound)
+    ]
+    assert [[end == "or more" for end in both] for both in ends] == [[False, False], [True, False]]
+    assert ", a lower bound of the capacity (processes=1); " in load_chart(bound).headline
+    assert "lower bound" not in load_chart(closed).headline
+    said = [text for text in bound.limits if "lower bound of the capacity: clients waited" in text]
+    assert len(said) == 1
+    assert not any("lower bound of the capacity" in text for text in closed.limits)
 
 
 def test_evidence_points_at_charts_that_the_report_has() -> None:

@@ -10,7 +10,16 @@ import pytest
 from loadlens.findings.scaling_workers import ID, assess
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
-from tests.unit.findings.build import UNWATCHED, blocked, estimate, facts, found, generator, process
+from tests.unit.findings.build import (
+    UNWATCHED,
+    blocked,
+    connections,
+    estimate,
+    facts,
+    found,
+    generator,
+    process,
+)
 
 
 def of(k: int, *, work_s: float = 0.2, think: float = 0.15, **more: Any) -> Curve:
@@ -101,6 +110,20 @@ def test_a_load_that_never_filled_the_larger_one_says_so() -> None:
 
     assert isinstance(answer, NotAssessed)
     assert "many=2 never reached its capacity" in answer.reason
+
+
+@pytest.mark.parametrize(("resent", "expected"), [(193, NotAssessed), (192, Finding)])
+def test_a_lower_bound_of_what_fewer_can_do_foretells_nothing(resent: int, expected: type) -> None:
+    """A request takes 20 / 5 - 0.15 s: a twentieth of that is 0.1925 s, of 1 s for each that is dropped."""
+    one = of(1)
+    watch = connections(1_000, 1_000, connects=1_000, resent=resent)
+    dropped = replace(one, steps=(*one.steps[:-1], replace(one.steps[-1], connections=watch)))
+
+    answer = assess(facts(dropped, of(2)))
+
+    assert isinstance(answer, expected), answer
+    if isinstance(answer, NotAssessed):
+        assert "many=1 shows a lower bound" in answer.reason
 
 
 def test_one_number_of_processes_is_not_assessed() -> None:

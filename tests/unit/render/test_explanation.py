@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from loadlens.model.finding import Undecided
+from loadlens.model.finding import Estimate, Undecided
 from loadlens.render.json import explanation_as_json
 from loadlens.render.terminal.explain import explanation_lines
 from tests.unit.render.sample_explanation import UNMEASURED, finding, rung, sample
@@ -26,6 +26,10 @@ PROMISED = {  # scripts rely on these
     "unknown",
     "cautions",
 }
+
+BOUND = Estimate(
+    "capacity", "1/s", 98.0, 98.0, None, 7, 500, "lower bound: clients waited; t on log of trials"
+)
 
 
 def shown(**changes: object) -> list[str]:
@@ -52,6 +56,12 @@ def test_the_capacity_has_its_interval_and_where_it_is_from() -> None:
     line = next(line for line in shown() if line.startswith("capacity"))
 
     assert line.endswith("100 /s (98–102; 7 trials, 500 requests); the knee is at 1.2 users")
+
+
+def test_a_lower_bound_is_said_as_one_and_so_is_its_knee() -> None:
+    text = " ".join(" ".join(shown(capacity=BOUND)).split())
+
+    assert "capacity at least 98.0 /s (7 trials, 500 requests); the knee is at 1.2 users or more" in text
 
 
 def test_an_undecided_capacity_says_why_and_what_was_reached() -> None:
@@ -131,6 +141,13 @@ def test_what_scripts_rely_on_is_there() -> None:
     assert first["probe"]["request"] == "GET /ok"
     assert (ended["probe"], ended["failed_share"]["point"]) == (None, 0.4)
     assert told["unknown"][0]["decided_by"].endswith("--metrics URL")
+
+
+def test_a_lower_bound_is_open_above() -> None:
+    told = json.loads(explanation_as_json(sample(capacity=BOUND)))["capacity"]
+
+    assert (told["point"], told["low"], told["high"]) == (98.0, 98.0, None)
+    assert told["method"].startswith("lower bound: ")
 
 
 def test_an_undecided_capacity_has_its_reason_and_no_point() -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 
 from loadlens import findings
 from loadlens.analyse import Examined, remedies
+from loadlens.looks import numbers
 from loadlens.model.explanation import Explanation
 from loadlens.model.facts import Curve, Facts, Gate
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
@@ -114,6 +115,51 @@ def test_what_a_probe_of_the_same_request_got_belongs_to_the_capacity() -> None:
     assert isinstance(together.capacity, Estimate)
     assert alone.capacity.point == pytest.approx(95.0)
     assert together.capacity.point == pytest.approx(100.0, rel=0.001)
+
+
+def dropped(share: float, *, of: int = 8, **more: Any) -> Curve:
+    """A plateau on whose last levels clients waited to ask again, for so much of the response time."""
+    curve = plateau(upto=8, **more)
+
+    def seen(n: float) -> Any:
+        return build.connections(10_000, 10_000, connects=10_000, resent=round(100 * n * share))
+
+    steps = [replace(s, connections=seen(s.load)) if s.load >= of else s for s in curve.steps]
+    return replace(curve, steps=tuple(steps))
+
+
+def test_clients_who_waited_to_ask_again_leave_the_capacity_open_above(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = explained(build.facts(dropped(0.5, of=4)), monkeypatch)
+
+    assert isinstance(found.capacity, Estimate)
+    assert numbers.is_lower_bound(found.capacity)
+    assert found.capacity.point == pytest.approx(99.0, rel=1e-4)  # three trials agree: 1 % for the next start
+    assert found.unknown[0].what.startswith("how much more than 99.0 /s it can do: clients waited to ask")
+    assert found.unknown[0].decided_by.startswith("a backlog four times as large")
+
+
+@pytest.mark.parametrize(("share", "of"), [(0.04, 4), (0.5, 8)])
+def test_few_who_waited_or_only_beyond_two_full_levels_leave_it_closed(
+    monkeypatch: pytest.MonkeyPatch, share: float, of: int
+) -> None:
+    found = explained(build.facts(dropped(share, of=of)), monkeypatch)
+
+    assert isinstance(found.capacity, Estimate)
+    assert found.capacity.high is not None
+    assert not any(one.what.startswith("how much more") for one in found.unknown)
+
+
+def test_a_lower_bound_without_a_cause_is_said_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no rule speaks of a limit."""
+    curve = dropped(0.5, of=2)
+    monkeypatch.setattr(answer, "_root", lambda _: None)
+    monkeypatch.setattr(answer, "_limits", lambda _: [])
+
+    found = explained(build.facts(curve), monkeypatch)
+
+    assert found.sentence == "It does at least 99.0 /s, and what holds it there could not be seen."
 
 
 def test_without_a_curve_nothing_is_made_up() -> None:

@@ -146,10 +146,9 @@ def fit(known: Known, candidates: Sequence[Candidate]) -> Fitted:
     """Return which candidates reproduce the curve.
 
     Raises:
-        NoModel: None does; by how much the closest misses it.
+        NoModel: None does, by how much the closest misses it; or the capacity is not known.
     """
-    if not isinstance(known.rate, Estimate):
-        raise NoModel(f"the capacity is not known: {known.rate.reason}")
+    known.must_be_reached()
     refused: list[str] = []
     scored: list[tuple[float, int, Candidate, dict[str, float]]] = []
     for place, candidate in enumerate(candidates):

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+from loadlens.analyse.capacity import most_of
 from loadlens.analyse.remedies.plant import Beside, NoModel
 from loadlens.findings.common.curves import (
     Capacity,
     capacity_of,
     completed,
-    plateau_figure,
     succeeded,
     working,
 )
@@ -51,11 +51,23 @@ class Known:
     beside: Beside | None
     shape: tuple[float, ...]  # relative times of the classes, if there are several
     slow: SlowKnown | None = None  # where the model is to have it
+    bounded_by: str = ""  # why `rate` is a lower bound; empty: it is none
 
     @property
     def most_per_s(self) -> float:
         """The highest rate that requests of the load were answered at."""
         return self.rate.point if isinstance(self.rate, Estimate) else 0.0
+
+    def must_be_reached(self) -> None:
+        """See to it that the rate is one that the service does at most.
+
+        Raises:
+            NoModel: It is not known, or a lower bound.
+        """
+        if not isinstance(self.rate, Estimate):
+            raise NoModel(f"the capacity is not known: {self.rate.reason}")
+        if self.bounded_by:
+            raise NoModel(f"of the capacity a lower bound is known: {self.bounded_by}")
 
 
 def known_of(facts: Facts, curve: Curve) -> Known:
@@ -77,12 +89,13 @@ def known_of(facts: Facts, curve: Curve) -> Known:
     generator = generator_of(facts, curve)
     work, aside = _works(curve, found.top, generator)
     probe = next((p for p in found.top.probes if isinstance(p.response.mean, Estimate)), None)
+    most = most_of(curve, found)
     return Known(
         curve=curve,
         steps=usable,
         top=found.top,
         knee=knee,
-        rate=plateau_figure(curve, found),
+        rate=most.figure,
         alone=alone,
         work=work,
         aside_s=aside,
@@ -91,6 +104,7 @@ def known_of(facts: Facts, curve: Curve) -> Known:
         probe=probe,
         beside=None if probe is None else _beside(found.top, probe),
         shape=_shape(curve.steps[0]),
+        bounded_by=most.bounded_by,
     )
 
 

@@ -57,6 +57,7 @@ def _full(known: Known, finding: Finding, others: Sequence[Finding]) -> list[Pre
     limiter = [o for o in others if o.rule == CATCHES_UP and o.grade >= Grade.PROBABLE]
     if any(known.curve.label in other.curves for other in limiter):
         raise NoModel("a limiter goes by the clock, and lets through later what was kept back meanwhile")
+    known.must_be_reached()
     share, length = signal(finding, "pause.share"), signal(finding, "pause.length")
     if share is None or length is None or share.value is None or length.value is None:
         raise NoModel("for what share of the time it stands still is not known")

@@ -20,6 +20,7 @@ ONE_START = 0.01  # of a capacity: services differ by as much from one start to 
 MOST_TAKEN = 0.5  # by the host: beyond, the capacity is anybody's guess
 SERVICE_WAITS = 0.05  # of the time that it runs: a response time moves by as much
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
+FIRST_WAIT_S = 1.0  # before a client asks for a connection again
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +65,21 @@ def gain_signal(signal: str, gain: float, passed: bool) -> weigh.Signal:
 
 
 def plateau_figure(
-    curve: Curve, found: Capacity, *, beside: Callable[[Step], float] = lambda _: 0.0
+    curve: Curve, found: Capacity, plateau: Sequence[Step], *, beside: Callable[[Step], float]
 ) -> Figure:
     """Return the capacity with its interval over all trials on the plateau: they are trials of the same.
 
-    Levels short of the full plateau are left out where others remain: there the service still waits for a
-    user now and then. The interval is never narrower than a count is known (one request at each end of a
-    trial), and 1 % is added in squares, as no trial says how the next start differs. Its upper end allows for
-    what others took of the machine and for what the last doubling of users still brought.
+    The interval is never narrower than a count is known (one request at each end of a trial), and 1 % is
+    added in squares, as no trial says how the next start differs. Its upper end allows for what others took
+    of the machine, for users who waited to ask for a connection again, and for what the last doubling of
+    users still brought.
 
     Args:
         curve: That reached it.
         found: What the curve says of it.
+        plateau: The levels that are trials of it.
         beside: Successes per second of a step that belong to the capacity beside those of the load.
     """
-    plateau = plateau_steps(curve, found)
     rates = np.array([rate + beside(step) for step in plateau for rate in step.throughput_trials])
     samples = sum((step.issued or 0) - step.failed_count for step in plateau)
     interval = over_trials(rates)
@@ -110,7 +111,10 @@ def _half(interval: Interval, end: float | None, grain: float) -> float | None:
 
 
 def plateau_steps(curve: Curve, found: Capacity) -> list[Step]:
-    """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau."""
+    """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau.
+
+    Short of that the service still waits for a user now and then.
+    """
     floor = (1 - load.ON_PLATEAU) * max(succeeded(step) for step in curve.steps)
     plateau = [
         step
@@ -144,12 +148,14 @@ def _of_few(
 def _short_of(curve: Curve, found: Capacity, plateau: Sequence[Step]) -> float:
     """How much more than was measured the service may be able to do, as a share of it.
 
-    What others took while it was measured. And what more users might still bring: throughput that comes near
-    its limit as N / (N + m) has before it just what the last doubling of N brought.
+    What others took while it was measured. What users might bring who waited to ask for a connection again:
+    throughput is concave in the users, so that without a share of them it keeps what is left of 1, or more.
+    And what more users might still bring: throughput that comes near its limit as N / (N + m) has before it
+    just what the last doubling of N brought.
     """
     trials = [max(1, len(step.throughput_trials)) for step in plateau]
     at_once = max(1.0, found.saturation.knee or 1.0)
-    shares = [_taken(curve, step, at_once) for step in plateau]
+    shares = [_taken(curve, step, at_once) + _kept_back(step) for step in plateau]
     taken = sum(n * share for n, share in zip(trials, shares, strict=True)) / sum(trials)
     return taken + max(0.0, found.saturation.gain_per_doubling)
 
@@ -174,6 +180,26 @@ def _taken(curve: Curve, step: Step, at_once: float) -> float:
         missed = min(waited, (step.others_mean or 0.0) + own, room)
         lost = missed * succeeded(step) / ended / max(at_once, step.server_cores)
     return stolen / (1 - stolen) + lost
+
+
+def _kept_back(step: Step) -> float:
+    """What users might have added who waited to ask for a connection again, as a share of the throughput."""
+    waited = min(MOST_TAKEN, waited_to_ask(step) or 0.0)
+    return waited / (1 - waited)
+
+
+def waited_to_ask(step: Step) -> float | None:
+    """Share of the response time in which clients waited to ask for a connection again, at least.
+
+    Each waits a second or more; none: it is not known who did.
+    """
+    watch, mean = step.connections, step.response.mean
+    if watch is None or watch.resent is None or not watch.connects or not watch.answered:
+        return None
+    if not isinstance(mean, Estimate) or mean.point <= 0:
+        return None
+    opens = watch.opened / watch.answered
+    return min(1.0, watch.resent / watch.connects * opens * FIRST_WAIT_S / mean.point)
 
 
 def alone_time(curve: Curve) -> tuple[float | None, bool]:

@@ -58,10 +58,17 @@ def _evidence(root: Finding | None) -> Iterator[str]:
 
 def _capacity(answer: Explanation) -> str:
     if isinstance(answer.capacity, Estimate):
-        knee = "" if answer.knee_users is None else f"; the knee is at {answer.knee_users:.2g} users"
-        return f"{numbers.show(answer.capacity).text}{knee}"
+        is_bound = numbers.is_lower_bound(answer.capacity)
+        more = " or more" if is_bound else ""
+        knee = "" if answer.knee_users is None else f"; the knee is at {answer.knee_users:.2g} users{more}"
+        return f"{_least(answer.capacity) if is_bound else numbers.show(answer.capacity).text}{knee}"
     reached = "" if answer.at_least is None else f"; {numbers.with_unit(answer.at_least, '1/s')} were reached"
     return f"{numbers.show(answer.capacity).with_interval}{reached}"
+
+
+def _least(capacity: Estimate) -> str:
+    """A lower bound and what it is from."""
+    return f"{numbers.at_least(capacity)} ({numbers.origin_of(capacity)})"
 
 
 def _others_found(answer: Explanation) -> Iterator[str]:
