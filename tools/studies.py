@@ -1,7 +1,8 @@
 """Run every shipped study in its quick profile, one after another, and say of each whether it stands.
 
 What is judged is structure and counts: every planned trial was made, is valid or says why not, and the books
-balance. Nothing here is judged by speed. A study whose programs this machine lacks is skipped aloud.
+balance. Nothing here is judged by speed. A study whose programs this machine lacks, or whose limits it
+cannot hold, is skipped aloud.
 
     python tools/studies.py [--within MINUTES] [--keep DIR] [NAME ...]
 """
@@ -22,11 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadlens import analyse, define, design, engine, store
-from loadlens.errors import ExitCode, LoadlensError
+from loadlens.errors import ExitCode, LoadlensError, TestbedError
 from loadlens.model.report import Report
 from loadlens.model.study import Study
 from loadlens.model.trial import TrialStatus
 from loadlens.testbed.build import missing
+from loadlens.testbed.placement import Placement
 
 ROOT = Path(__file__).parent.parent
 STUDIES = ROOT / "studies"
@@ -86,6 +88,8 @@ def verdict_of(name: str, runs: Path, until: float) -> Verdict:
     if lacking:
         programs = ", ".join(sorted({one.program for one in lacking}))
         return Verdict(name, "skipped", f"this machine lacks {programs}")
+    if unheld := what_cannot_be_held(study):
+        return Verdict(name, "skipped", f"this machine holds no such limits: {unheld}")
     record = runs / name
     began = time.monotonic()
     code, said = run(name, record, until)
@@ -97,6 +101,19 @@ def verdict_of(name: str, runs: Path, until: float) -> Verdict:
     faults, words = look(study, store.open_run(record))
     state = "FAILED" if faults else "ok"
     return Verdict(name, state, "\n         ".join((f"{words}, {took:.0f} s", *faults)))
+
+
+def what_cannot_be_held(study: Study) -> str:
+    """The first limit of a service that this machine does not hold, such as control groups without root."""
+    for limits in dict.fromkeys(service.limits for case in study.cases for service in case.services):
+        placement = Placement()
+        try:
+            placement.place("studies", limits, where="limits")
+        except TestbedError as fault:
+            return fault.message
+        finally:
+            placement.remove()
+    return ""
 
 
 def other_variants(name: str) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from loadlens import analyse, define, design, store
 from loadlens.model.report import Report
 from loadlens.model.study import Study
+from loadlens.model.topology import Limits
 from loadlens.model.trial import TrialStatus
 
 ROOT = Path(__file__).parents[2]
@@ -82,3 +83,12 @@ def test_the_studies_that_are_shipped_are_found_and_planned(tool: ModuleType) ->
     found = sorted(path.parent.name for path in tool.STUDIES.glob("*/study.yaml"))
 
     assert {"balance", "items", "register"} <= set(found)
+
+
+def test_a_limit_that_this_machine_cannot_hold_is_named(tool: ModuleType, planned: Study) -> None:
+    case = planned.cases[0]
+    tied = tuple(replace(service, limits=Limits(cpus=(9_999,))) for service in case.services)
+    limited = replace(planned, cases=(replace(case, services=tied),))
+
+    assert tool.what_cannot_be_held(planned) == ""
+    assert "9999" in tool.what_cannot_be_held(limited)

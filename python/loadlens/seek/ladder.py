@@ -3,8 +3,8 @@
 A first look asks each URL a few times, calmly. Then users double from one on until more of them bring no more
 and the last level lies well beyond the knee, as `stats/saturation.py` has it. What time is left makes the
 answer firmer: the highest level twice more (three trials have an interval between them), the level at the
-knee twice more, and one light load with frequent probes, for which time is kept from eight users on: nothing
-else shows pauses. What stands in the way ends it, and is named.
+knee twice more, and one light load with frequent probes, for which time is kept from eight users on: few
+users show only pauses that several probes waited for. What stands in the way ends it, and is named.
 
 A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
 refused the ladder begins anew with users who pause as long as an answer takes alone: one, and then as many
