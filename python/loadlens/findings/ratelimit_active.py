@@ -16,8 +16,9 @@ above that it looks as a lock does and is not told apart.
 CPU of its processes is below 70 % of what they may use, or successes come more evenly than chance (variance
 over mean below 0.2), as from a bucket. A limit of requests at once lets the same rate in at every level, too:
 a bucket is known by fewer than one request under way, or by fewer than a limit of as many as were let in at
-once would have there, at the share that it refuses (Erlang's loss formula), by a fifth at least; where
-neither is seen the finding is only suspected. Answers of 503 are shed.overload; that a 503 names a time
+once would have there, at the share that it refuses (Erlang's loss formula), by a fifth at least, or by
+successes that come more evenly than a full service's, whose times vary; where none is seen the finding is
+only suspected. Answers of 503 are shed.overload; that a 503 names a time
 to retry after is not recorded.
 
 Of one that delays: a quota of CPU time (only suspected where none could be read and the service uses 0.05
@@ -43,9 +44,9 @@ from loadlens.findings.common import delaying, refusals
 from loadlens.findings.common import evidence as weigh
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
 from loadlens.stats.interval import Interval
-from loadlens.stats.limiter import EVEN, expected_refused, expected_under_way
+from loadlens.stats.limiter import EVEN, expected_refused, expected_under_way, least_scatter
 
 ID = "ratelimit.active"
 TITLE = "a rate limit turns requests away"
@@ -232,6 +233,13 @@ def _at_once(level: Level, levels: list[Level]) -> Counter:
     under_way = level.rate.point * mean.point
     if under_way < 1:
         return weigh.rival(name, f"{under_way:.2g} are under way while others are refused", True)
+    even, least = level.refusal.dispersion, _least_scatter(level)
+    if even < least:
+        text = (
+            f"successes scatter {even:.2g} times as much as by chance; times like these make it {least:.2g} "
+            "times at least where requests at once are limited"
+        )
+        return weigh.rival(name, text, True)
     burst, refused = _burst(levels), level.share.point
     if burst is None or burst.point < GRAIN + 1 or refused >= 1:
         return weigh.rival(name, f"{under_way:.2g} are under way; what was let in at once is not known", None)
@@ -241,6 +249,16 @@ def _at_once(level: Level, levels: list[Level]) -> Counter:
         f"{expected:.2g} would be at least"
     )
     return weigh.rival(name, text, True if under_way < FEWER * expected else None)
+
+
+def _least_scatter(level: Level) -> float:
+    """How much successes scatter at least where requests at once are limited; 0 where times are not known."""
+    known = [time.point for time in _times(level.step) if isinstance(time, Estimate)]
+    return least_scatter(*known) if len(known) == len(_times(level.step)) and known[0] > 0 else 0.0
+
+
+def _times(step: Step) -> tuple[Figure, Figure, Figure]:
+    return step.response.mean, step.response.p50, step.response.p99
 
 
 def _explanation(levels: list[Level], best: Level) -> str:

@@ -145,3 +145,19 @@ def expected_under_way(places: int, refused: float) -> float:
     most = places / (1 - refused)  # it loses more than this share of that
     offered = float(brentq(lambda load: erlang_b(load, places) - refused, 0.0, most))
     return offered * (1 - refused)
+
+
+def least_scatter(mean: float, p50: float, p99: float) -> float:
+    """Return how much the successes of a service that is full scatter at least, variance over mean of counts.
+
+    Each place is a renewal process of the times that it is taken for: counts over long stretches scatter as
+    the squared coefficient of variation of these, over short ones as by chance, 1. Half of the lesser of
+    both, as a place also waits for its next request. Quantiles tell the least that times can vary.
+
+    Args:
+        mean, p50, p99: Of the time that a place is taken for.
+
+    Source: D. R. Cox, Renewal Theory, 1962, chapters 4 and 6.
+    """
+    varies = 0.5 * max(0.0, mean - p50) ** 2 + 0.01 * max(0.0, p99 - mean) ** 2
+    return 0.5 * min(1.0, varies / mean**2)

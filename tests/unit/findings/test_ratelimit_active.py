@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.findings.ratelimit_active import assess
-from loadlens.model.facts import Curve, Facts, QuotaWatch, ReceivedWatch, RefusalWatch, Step
+from loadlens.model.facts import Curve, Facts, QuotaWatch, ReceivedWatch, RefusalWatch, Step, Times
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.shapes import Standstill, StandstillWatch
 from tests.unit.findings.build import UNWATCHED, connections, curve, estimate, facts, process, step, times
@@ -175,6 +175,24 @@ def test_a_limit_of_requests_at_once_stays_possible_where_as_many_are_under_way(
 def test_a_bucket_lets_more_in_at_once_than_are_under_way(places: int, grade: Grade) -> None:
     """8 are under way where 2/7 are refused: of 11 places 9.3 would be taken, of 12 10.2."""
     found = assess(facts(limited(response=0.08, burst=places + 2.0)))
+
+    assert isinstance(found, Finding)
+    assert found.grade is grade
+
+
+@pytest.mark.parametrize(
+    ("dispersion", "p99", "grade"),
+    [(0.15, 0.4, Grade.STRONG), (0.3, 0.4, Grade.SUSPECTED), (0.15, 0.09, Grade.SUSPECTED)],
+)
+def test_successes_that_come_evenly_though_their_times_vary_are_let_in_by_a_bucket(
+    dispersion: float, p99: float, grade: Grade
+) -> None:
+    """As many are under way as were let in at once. Times of 10 to 400 ms scatter by 0.27."""
+    one = limited(response=0.08, burst=8.0, dispersion=dispersion)
+    uneven = Times(estimate(0.08), estimate(0.01 if p99 > 0.1 else 0.08), estimate(p99))
+    steps = tuple(replace(step, response=uneven) for step in one.steps)
+
+    found = assess(facts(replace(one, steps=steps)))
 
     assert isinstance(found, Finding)
     assert found.grade is grade

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from loadlens.stats.limiter import (
     delays_or_pools,
     expected_refused,
     expected_under_way,
+    least_scatter,
     limiter,
     same_limit,
 )
@@ -130,3 +133,41 @@ def test_a_simulated_limit_of_requests_at_once_is_as_full_as_expected() -> None:
             over[place], busy_s = at + took, busy_s + took
 
     assert busy_s / arrivals[-1] == pytest.approx(expected_under_way(8, lost / arrivals.size), rel=0.01)
+
+
+def scatter_when_full(times: np.ndarray, places: int, *, load: float) -> float:
+    """Variance over mean of the successes of a quarter of a second where requests at once are limited."""
+    random = np.random.default_rng(11)
+    arrivals = np.cumsum(random.exponential(times.mean() / (load * places), times.size))
+    over, ends = np.zeros(places), []
+    for at, took in zip(arrivals, times, strict=True):
+        place = int(over.argmin())
+        if over[place] <= at:
+            over[place] = at + took
+            ends.append(at + took)
+    counts = np.histogram(ends, np.arange(1.0, arrivals[-1], 0.25))[0]
+    return float(counts.var(ddof=1) / counts.mean())
+
+
+def two_times(random: np.random.Generator) -> np.ndarray:
+    return np.where(random.random(20_000) < 0.14, 0.259, 0.0098)
+
+
+def gamma_times(random: np.random.Generator) -> np.ndarray:
+    return random.gamma(2.0, 0.025, 20_000)
+
+
+@pytest.mark.parametrize("draw", [two_times, gamma_times])
+@pytest.mark.parametrize(("places", "load"), [(4, 1.3), (12, 5.0)])
+def test_a_full_service_scatters_no_less_than_its_times_make_it(draw: Any, places: int, load: float) -> None:
+    times = draw(np.random.default_rng(1))
+
+    least = least_scatter(times.mean(), *np.quantile(times, [0.5, 0.99]))
+
+    assert 0.02 < least < scatter_when_full(times, places, load=load)
+
+
+def test_times_that_do_not_vary_say_nothing_of_the_scatter() -> None:
+    assert least_scatter(0.02, 0.02, 0.02) == 0.0
+    assert least_scatter(1.0, 0.0, 50.0) == 0.5  # no more than chance
+    assert least_scatter(0.04, 0.02, 0.1) == pytest.approx(0.5 * (0.5 * 0.25 + 0.01 * 2.25))
