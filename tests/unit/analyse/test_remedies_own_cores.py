@@ -17,6 +17,7 @@ from tests.unit.analyse.ladders import after, assert_holds, caused_by, dropped, 
 from tests.unit.findings import build
 
 WORK = 0.002  # seconds of CPU
+WOKEN = 20e-6  # that a request from another core costs more
 
 
 def crowded(
@@ -83,7 +84,9 @@ def test_without_the_generator_its_cores_are_the_services() -> None:
 
     found = alone(replace(curve, steps=steps), "colocation.contention")
 
-    assert after(found, "3.6 cores without the generator", "capacity").point == pytest.approx(3.6 / WORK)
+    assert after(found, "3.6 cores without the generator", "capacity").point == pytest.approx(
+        3.6 / (WORK + WOKEN)
+    )
 
 
 def test_a_generator_that_is_held_to_the_services_core_keeps_what_it_takes() -> None:
@@ -92,6 +95,27 @@ def test_a_generator_that_is_held_to_the_services_core_keeps_what_it_takes() -> 
     found = alone(crowded(0.5, quality=both))
 
     assert after(found, "0.8 cores without", "capacity").point == pytest.approx(0.8 / WORK)
+
+
+def test_a_short_request_may_do_less_without_the_generator_beside_it() -> None:
+    """0.1 ms, and 20 us more (5 to 35) once the generator wakes the service from another core."""
+    curve = crowded(0.9, work=1e-4)
+    scaled = tuple(
+        replace(
+            build.step(step.load, 20 * step.throughput_trials[0], 0.05 * step.response.mean.point),
+            processes=step.processes,
+            other_cores=0.0,
+        )
+        for step in curve.steps
+        if isinstance(step.response.mean, Estimate)
+    )
+
+    found = after(alone(replace(curve, steps=scaled), "colocation.contention"), "without the gen", "capacity")
+
+    off = math.hypot(15e-6, 1e-4 * 0.02)
+    assert found.point == pytest.approx(1 / 120e-6)
+    assert found.point < 9_000  # of 0.9 cores now
+    assert found.low == pytest.approx(1 / (120e-6 + off), rel=1e-3)
 
 
 def test_what_is_left_of_the_cpu_used_widens_the_interval() -> None:

@@ -2,6 +2,9 @@
 
 Only of a service that is short of them: what it uses and what it waits for must make up the cores that would
 be there, else something else limits it too. And the CPU time of a request must account for what it uses.
+
+A generator on the same cores hands its requests over for nothing: whoever runs next finds them. From a core
+of its own it wakes the service, across cores, and a request of a tenth of a millisecond costs a fifth more.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from loadlens.stats.interval import Interval, inverse, product
 WITHOUT_OTHERS: Final = "without the other programs"
 WITHOUT_GENERATOR: Final = "without the generator"
 SAME_WORK: Final = "the CPU time of a request stays the same"
+# Seconds of CPU that a request costs more; docs/explain/predictions.md says where that was measured.
+WOKEN_S: Final = Interval(20e-6, 5e-6, 35e-6, 1.0, "measured")
+WOKEN_WORK: Final = "a request costs 5 to 35 µs more CPU time where the service is woken across cores"
 
 
 def without_others(facts: Facts, finding: Finding, others: Sequence[Finding]) -> tuple[Prediction, ...]:
@@ -54,7 +60,7 @@ def without_generator(facts: Facts, finding: Finding, others: Sequence[Finding])
     curve = _curve(facts, finding)
     known = known_of(facts, curve)
     cores = min(curve.cores_allotted, known.cores + generator_of(facts, curve).always)
-    return _brought(known, cores, 0.0, WITHOUT_GENERATOR)
+    return _brought(known, cores, 0.0, WITHOUT_GENERATOR, woken=WOKEN_S)
 
 
 def _held_too(known: Known) -> float:
@@ -70,7 +76,9 @@ def _curve(facts: Facts, finding: Finding) -> Curve:
     return found
 
 
-def _brought(known: Known, cores: float, aside_s: float, who: str) -> tuple[Prediction, ...]:
+def _brought(
+    known: Known, cores: float, aside_s: float, who: str, *, woken: Interval | None = None
+) -> tuple[Prediction, ...]:
     """As many as the CPU time of each allows on so many cores.
 
     Args:
@@ -78,6 +86,7 @@ def _brought(known: Known, cores: float, aside_s: float, who: str) -> tuple[Pred
         cores: That the service may use then.
         aside_s: CPU seconds of a request in the generator, on the same cores.
         who: Is gone.
+        woken: CPU seconds that a request costs more then; none: it costs the same.
     """
     work = _work(known)
     waited, used = cores_waited(known.top), known.top.server_cores
@@ -87,20 +96,21 @@ def _brought(known: Known, cores: float, aside_s: float, who: str) -> tuple[Pred
         raise NoModel(
             f"the service uses and waits for {used + waited:.2f} cores: {cores:.2f} are not what it lacks"
         )
-    each = _with_point(work, work.point + aside_s)
+    each = _more(_with_point(work, work.point + aside_s), woken)
     now = capacity_now(known)
     method = "cores over the CPU time of a request"
     found = product(_exactly(cores), inverse(each), _off(known, work), method=method)
-    # Whoever gets more of the cores does no less than before.
-    found = replace(
-        found,
-        point=max(found.point, now.point),
-        high=None if found.high is None else max(found.high, now.point),
-    )
+    if woken is None:  # whoever gets more of the cores, and works as before, does no less than before
+        found = replace(
+            found,
+            point=max(found.point, now.point),
+            high=None if found.high is None else max(found.high, now.point),
+        )
     then = capacity_then(known, found)
     words = f"{cores:.3g} {'core' if cores == 1 else 'cores'} {who}"
     told = (Prediction("capacity", now, then), *mean_then(known, then, each.point))
-    return tuple(replace(one, remedy=words, assumes=SAME_WORK) for one in told)
+    assumes = SAME_WORK if woken is None else WOKEN_WORK
+    return tuple(replace(one, remedy=words, assumes=assumes) for one in told)
 
 
 def _work(known: Known) -> Estimate:
@@ -131,3 +141,17 @@ def _with_point(work: Estimate, point: float) -> Interval:
     """The same error, of another figure."""
     spread = math.exp(T_95 * error_of(work))
     return replace(weigh.known(work), point=point, low=point / spread, high=point * spread)
+
+
+def _more(each: Interval, more: Interval | None) -> Interval:
+    """The sum; the errors, which have nothing to do with each other, added in squares at each end."""
+    if more is None:
+        return each
+    assert each.low is not None
+    assert each.high is not None
+    assert more.low is not None
+    assert more.high is not None
+    point = each.point + more.point
+    down = math.hypot(each.point - each.low, more.point - more.low)
+    up = math.hypot(each.high - each.point, more.high - more.point)
+    return replace(each, point=point, low=point - down, high=point + up)
