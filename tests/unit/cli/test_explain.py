@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,21 +23,8 @@ URL = "http://127.0.0.1:8080/work?n=1"
 def exporting() -> Iterator[str]:
     """A page of metrics."""
 
-    class Page(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = b'# TYPE hits_total counter\nhits_total{path="/"} 3\nthreads 7\n'
-            self.send_response(200 if self.path == "/metrics" else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with serving(None) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def refused(*urls: str, **flags: object) -> str:
