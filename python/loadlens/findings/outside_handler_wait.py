@@ -12,12 +12,13 @@ the same within 15 % over the last two levels. CPU to spare: at most 70 % of the
 
 **Ruled out by.** Requests that wait for a core or behind a thread that computes. The way there and back,
 which takes as long without load; answers whose bytes take most of the time; connections that are opened for
-each request, as accepting them may be the wait. The generator being late, or the machine full.
+each request, as accepting them may be the wait: it is another where clients wait to ask for connections again
+for half of the time outside (accept.drops). The generator being late, or the machine full.
 
 **Thresholds.** 44 %: 1 - 1 / 1.8, what waits at 1.8 times the knee, from where on a plateau counts; half
 would miss a line of just as many as are served. A millisecond: below, the way to a busy processor and back
-takes as much. 70 % inside: a gauge that is read between two
-requests is a little off. 15 %: two means of few seconds.
+takes as much. 70 % inside: a gauge that is read between two requests is a little off. 15 %: two means of few
+seconds. Half of the time outside: what it mostly is.
 
 **Do.** As for full threads: size them by Little's law, with a bounded queue and short time-outs before
 them. Measure response times where clients are, too.
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
+from loadlens.findings.common.curves import waited_to_ask
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, Places, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
@@ -48,6 +50,7 @@ LEAST_GROWTH_S = 1e-3
 INSIDE = 0.7  # of the requests in flight
 SAME = 0.15
 OWN_CONNECTION = 0.5  # connections opened for each answer
+MOSTLY = 0.5  # of the time outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +216,16 @@ def _inside(look: Look) -> float:
 
 
 def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    return [*waits.rivals_at(facts, look.curve, look.step), _connecting(look.step)]
+    return [*waits.rivals_at(facts, look.curve, look.step), _connecting(look)]
 
 
-def _connecting(step: Step) -> Counter:
-    name = "connecting"
+def _connecting(look: Look) -> Counter:
+    name, step = "connecting", look.step
+    share, mean = waited_to_ask(step) or 0.0, step.response.mean
+    again_s = share * mean.point if isinstance(mean, Estimate) else 0.0
+    if again_s >= MOSTLY * look.outside_s:
+        again, outside = (numbers.with_unit(each, "s") for each in (again_s, look.outside_s))
+        return weigh.rival(name, f"clients wait {again} of the {outside} to ask for connections again", False)
     if step.connections is None or not step.connections.answered:
         return weigh.rival(name, "connections were not counted", None)
     share = step.connections.opened / step.connections.answered

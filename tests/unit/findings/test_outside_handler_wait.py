@@ -10,7 +10,7 @@ import pytest
 from loadlens.findings import outside_handler_wait
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed, NotMeasured
-from tests.unit.findings.build import blocked, estimate, facts, generator, process
+from tests.unit.findings.build import blocked, connections, estimate, facts, generator, process
 from tests.unit.findings.waiting import THREADS, places, renamed, waiting, with_places
 
 # 8 threads, each request takes 30 ms of one: at 32 users clients wait 120 ms, 90 of them before a thread.
@@ -162,3 +162,17 @@ def test_a_level_without_the_time_inside_is_passed_over() -> None:
     shorter = replace(built, steps=(*built.steps[:-1], replace(last, classes=(untold,))))
 
     assert "At 32 users clients wait" in found(shorter).explanation
+
+
+@pytest.mark.parametrize(("resent", "is_found"), [(44, True), (46, False)])
+def test_who_waits_to_ask_for_a_connection_again_stands_in_no_line(resent: int, is_found: bool) -> None:
+    """90 of 120 ms lie outside; 4.6 % of the connections, one a request, come a second later: 46 ms."""
+    built = gapped()
+    watch = connections(1_000, 1_000, connects=1_000, resent=resent)
+    built = replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], connections=watch)))
+
+    answer = outside_handler_wait.assess(facts(built))
+
+    assert isinstance(answer, Finding) is is_found
+    if isinstance(answer, Absent):
+        assert "clients wait 46.0 ms of the 90.0 ms to ask for connections again" in answer.reason
