@@ -17,8 +17,9 @@ pytestmark = pytest.mark.end_to_end
 
 ROOT = Path(__file__).parents[2]
 LAB = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background is started without it
 from loadlens.model.topology import Stop
 from tests.end_to_end.testbed_cases import bed_of, odd
 folder, marker, manners = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
