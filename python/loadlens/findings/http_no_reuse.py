@@ -141,7 +141,7 @@ def _signals(look: Look) -> list[weigh.Signal]:
             look.requests < MOST_REQUESTS,
             text=f"{watch.answered:,} answers on {watch.opened:,} connections: {look.requests:.2g} each "
             f"(limit {MOST_REQUESTS})",
-            chip=f"{look.requests:.2g} requests each",
+            chip=f"{look.requests:.2g} {'request' if look.requests == 1 else 'requests'} each",
         ),
         weigh.stated(
             "connection.closed",

@@ -35,7 +35,7 @@ from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
 from loadlens.findings.common.curves import waited_to_ask
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, Places, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.interval import Interval
@@ -131,9 +131,9 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         f"{weigh.short(look.inside)}: the service sees {weigh.percent(1 - look.share.point)} of it.",
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
-        advice=f"About {inside} requests are inside at once: admit more if what they wait for can serve "
-        "more, else put a bounded queue with a short time-out before the handler.",
-        confirm=f"{inside} users: the gap closes",
+        advice=f"About {words.plural(inside, 'request is', 'requests are')} inside at once: admit more if "
+        "what they wait for can serve more, else put a bounded queue with a short time-out before the handler.",
+        confirm=f"{weigh.users(inside)}: the gap closes",
         curves=(look.curve.label,),
     )
 

@@ -215,6 +215,12 @@ def plural(number: int, noun: str, many: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
+def users(number: float, *, exactly: bool = False) -> str:
+    """`1 user`, `1.7 users`, `120 users`: two digits below 100, unless it is a load that was planned."""
+    text = f"{number:g}" if exactly else f"{number:.2g}" if number < 100 else f"{number:.0f}"
+    return f"{text} user" if text == "1" else f"{text} users"
+
+
 def listed(parts: Iterable[str], last: str = "and") -> str:
     """`a, b and c`."""
     items = list(parts)

@@ -77,3 +77,11 @@ def test_lists_and_plurals_read_as_prose():
     assert words.listed(["a"]) == "a"
     assert words.plural(1, "trial") == "1 trial"
     assert words.plural(1200, "trial") == "1,200 trials"
+
+
+def test_users_are_told_as_well_as_they_are_known() -> None:
+    told = [words.users(number) for number in (1.0, 1.04, 1.72, 64.0, 123.4)]
+
+    assert told == ["1 user", "1 user", "1.7 users", "64 users", "123 users"]
+    assert words.users(1_250, exactly=True) == "1250 users"
+    assert words.users(1, exactly=True) == "1 user"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
 from loadlens.stats.interval import Insufficient, Interval
@@ -310,21 +310,17 @@ def signed_percent(change: float) -> str:
 
 def users(number: float) -> str:
     """`1 user`, `1.7 users`: two digits, as the knee is known no better."""
-    return _users(f"{number:.2g}" if number < 100 else f"{number:.0f}")
-
-
-def _users(text: str) -> str:
-    return f"{text} user" if text == "1" else f"{text} users"
+    return words.users(number)
 
 
 def load_of(curve: Curve, step: Step) -> str:
     """`64 users`, `400/s`: the load of a level."""
-    return _users(f"{step.load:g}") if curve.is_closed else f"{step.load:g}/s"
+    return words.users(step.load, exactly=True) if curve.is_closed else f"{step.load:g}/s"
 
 
 def load_with_unit(curve: Curve, step: Step) -> str:
     """`64 users`, `400 requests/s`: the same at length."""
-    return _users(f"{step.load:g}") if curve.is_closed else f"{step.load:g} requests/s"
+    return words.users(step.load, exactly=True) if curve.is_closed else f"{step.load:g} requests/s"
 
 
 def short_label(label: str) -> str:

@@ -60,7 +60,7 @@ def _capacity(answer: Explanation) -> str:
     if isinstance(answer.capacity, Estimate):
         is_bound = numbers.is_lower_bound(answer.capacity)
         more = " or more" if is_bound else ""
-        knee = "" if answer.knee_users is None else f"; the knee is at {answer.knee_users:.2g} users{more}"
+        knee = "" if answer.knee_users is None else f"; the knee is at {words.users(answer.knee_users)}{more}"
         return f"{_least(answer.capacity) if is_bound else numbers.show(answer.capacity).text}{knee}"
     reached = "" if answer.at_least is None else f"; {numbers.with_unit(answer.at_least, '1/s')} were reached"
     return f"{numbers.show(answer.capacity).with_interval}{reached}"
