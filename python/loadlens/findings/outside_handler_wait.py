@@ -132,7 +132,8 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=f"About {words.plural(inside, 'request is', 'requests are')} inside at once: admit more if "
-        "what they wait for can serve more, else put a bounded queue with a short time-out before the handler.",
+        "what they wait for can serve more, else put a bounded queue with a short time-out before the "
+        "handler.",
         confirm=f"{weigh.users(inside)}: the gap closes",
         curves=(look.curve.label,),
     )
