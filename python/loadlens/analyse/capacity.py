@@ -7,7 +7,7 @@ how much: then the lower end of the interval is all that is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -47,17 +47,25 @@ def most_of(curve: Curve, found: Capacity, *, beside: Callable[[Step], float] = 
         found: What the curve says of it.
         beside: Successes per second of a step that belong to the capacity beside those of the load.
     """
-    plateau, why = plateau_steps(curve, found), bounded_by(curve, found)
-    if why:
-        return Most(_at_least(plateau_figure(curve, found, plateau, beside=beside), why), why)
-    free = [step for step in plateau if not _kept(curve, step)]
-    return Most(plateau_figure(curve, found, free, beside=beside))
+    plateau = _plateau(curve, found)
+    why = _bound(plateau)
+    steps = [step for step, kept in plateau if why or not kept]
+    figure = plateau_figure(curve, found, steps, beside=beside)
+    return Most(_at_least(figure, why) if why else figure, why)
 
 
 def bounded_by(curve: Curve, found: Capacity) -> str:
     """What kept clients from asking more on the levels of the capacity; empty: enough are free of it."""
-    plateau = plateau_steps(curve, found)
-    kept = [why for step in plateau if (why := _kept(curve, step))]
+    return _bound(_plateau(curve, found))
+
+
+def _plateau(curve: Curve, found: Capacity) -> list[tuple[Step, str]]:
+    """The levels of the capacity, each with what kept clients from asking more there; empty: nothing did."""
+    return [(step, _kept(curve, step)) for step in plateau_steps(curve, found)]
+
+
+def _bound(plateau: Sequence[tuple[Step, str]]) -> str:
+    kept = [why for _, why in plateau if why]
     return kept[-1] if kept and len(plateau) - len(kept) < FEWEST_FREE else ""
 
 

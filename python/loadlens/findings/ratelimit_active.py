@@ -44,7 +44,7 @@ from loadlens.findings.common import delaying, refusals
 from loadlens.findings.common import evidence as weigh
 from loadlens.looks import numbers
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.interval import Interval
 from loadlens.stats.limiter import EVEN, expected_refused, expected_under_way, least_scatter
 
@@ -253,12 +253,9 @@ def _at_once(level: Level, levels: list[Level]) -> Counter:
 
 def _least_scatter(level: Level) -> float:
     """How much successes scatter at least where requests at once are limited; 0 where times are not known."""
-    known = [time.point for time in _times(level.step) if isinstance(time, Estimate)]
-    return least_scatter(*known) if len(known) == len(_times(level.step)) and known[0] > 0 else 0.0
-
-
-def _times(step: Step) -> tuple[Figure, Figure, Figure]:
-    return step.response.mean, step.response.p50, step.response.p99
+    took = level.step.response
+    known = [time.point for time in (took.mean, took.p50, took.p99) if isinstance(time, Estimate)]
+    return least_scatter(*known) if len(known) == 3 and known[0] > 0 else 0.0
 
 
 def _explanation(levels: list[Level], best: Level) -> str:

@@ -74,6 +74,30 @@ def product(*parts: Interval, method: str) -> Interval:
     )
 
 
+def total(*parts: Interval, method: str) -> Interval:
+    """Return the sum of quantities that err each by itself.
+
+    Args:
+        parts: One at least. Their errors are added in squares at each end; an end that one of them leaves
+            open is open.
+        method: How it was come by.
+    """
+    point = math.fsum(part.point for part in parts)
+
+    def far(ends: list[float | None]) -> float | None:
+        known = [abs(end - part.point) for end, part in zip(ends, parts, strict=True) if end is not None]
+        return math.hypot(*known) if len(known) == len(ends) else None
+
+    below, above = far([part.low for part in parts]), far([part.high for part in parts])
+    return Interval(
+        point,
+        None if below is None else point - below,
+        None if above is None else point + above,
+        min(part.independent for part in parts),
+        method,
+    )
+
+
 def inverse(part: Interval) -> Interval:
     """One over a positive quantity."""
     low, high = (None if end is None or end <= 0 else 1 / end for end in (part.high, part.low))

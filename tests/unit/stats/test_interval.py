@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from loadlens.stats.interval import Interval, inverse, product
+from loadlens.stats.interval import Interval, inverse, product, total
 
 
 def known(point: float, low: float | None, high: float | None) -> Interval:
@@ -39,3 +39,11 @@ def test_one_over_a_quantity_has_its_ends_the_other_way_round() -> None:
     assert (found.point, found.low, found.high) == pytest.approx((0.25, 0.2, 0.5))
     assert inverse(known(4.0, 0.0, None)).low is None
     assert inverse(known(4.0, 0.0, None)).high is None
+
+
+def test_errors_of_a_sum_add_up_in_squares_at_each_end() -> None:
+    found = total(known(10.0, 7.0, 11.0), known(20.0, 16.0, 20.0), method="both")
+
+    assert (found.point, found.low, found.high) == (30.0, 25.0, 31.0)  # 3 and 4 are 5; 1 and 0 are 1
+    assert total(known(1.0, None, 2.0), known(1.0, 0.0, None), method="open").low is None
+    assert total(known(1.0, None, 2.0), known(1.0, 0.0, None), method="open").high is None

@@ -24,7 +24,7 @@ from loadlens.findings.cpu_saturated import FULL
 from loadlens.findings.host_interference import used_by_others
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate, Finding, Prediction
-from loadlens.stats.interval import Interval, inverse, product
+from loadlens.stats.interval import Interval, inverse, product, total
 
 WITHOUT_OTHERS: Final = "without the other programs"
 WITHOUT_GENERATOR: Final = "without the generator"
@@ -96,7 +96,9 @@ def _brought(
         raise NoModel(
             f"the service uses and waits for {used + waited:.2f} cores: {cores:.2f} are not what it lacks"
         )
-    each = _more(_with_point(work, work.point + aside_s), woken)
+    each = _with_point(work, work.point + aside_s)
+    if woken is not None:
+        each = total(each, woken, method=each.method)
     now = capacity_now(known)
     method = "cores over the CPU time of a request"
     found = product(_exactly(cores), inverse(each), _off(known, work), method=method)
@@ -141,17 +143,3 @@ def _with_point(work: Estimate, point: float) -> Interval:
     """The same error, of another figure."""
     spread = math.exp(T_95 * error_of(work))
     return replace(weigh.known(work), point=point, low=point / spread, high=point * spread)
-
-
-def _more(each: Interval, more: Interval | None) -> Interval:
-    """The sum; the errors, which have nothing to do with each other, added in squares at each end."""
-    if more is None:
-        return each
-    assert each.low is not None
-    assert each.high is not None
-    assert more.low is not None
-    assert more.high is not None
-    point = each.point + more.point
-    down = math.hypot(each.point - each.low, more.point - more.low)
-    up = math.hypot(each.high - each.point, more.high - more.point)
-    return replace(each, point=point, low=point - down, high=point + up)
