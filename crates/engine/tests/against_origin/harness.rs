@@ -181,6 +181,13 @@ impl<'a> Stream<'a> {
             .unwrap_or_else(|| panic!("no {name} in {}", self.0["connections"]))
     }
 
+    /// Connections whose TCP handshake we saw the end of.
+    pub fn stood(&self) -> u64 {
+        self.0["phases_s"]["connect"]["count"]
+            .as_u64()
+            .expect("a count")
+    }
+
     /// Failures of one class.
     pub fn errors(&self, class: &str) -> u64 {
         self.0["errors"][class]["count"].as_u64().unwrap_or(0)
