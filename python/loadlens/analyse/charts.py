@@ -15,7 +15,7 @@ from loadlens.analyse.curves import CurveCases
 from loadlens.analyse.metrics import inside
 from loadlens.analyse.published import multiple
 from loadlens.analyse.trial import TrialMeasures
-from loadlens.findings.common.evidence import percent, users
+from loadlens.findings.common.evidence import percent
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.report import Chart, PublishedSection
@@ -160,7 +160,7 @@ def _fit(
     assert top is not None
     if saturation.knee is not None:
         datasets["knee"].append(
-            {"series": name, "users": saturation.knee, "label": f"knee {users(saturation.knee)}"}
+            {"series": name, "users": saturation.knee, "label": f"knee {words.users(saturation.knee)}"}
         )
     rate = f"{numbers.with_unit(saturation.capacity, '1/s')}{' or more' if known.bounded_by else ''}"
     datasets["plateau"].append(
@@ -190,7 +190,7 @@ def _load_headline(curves: Sequence[CurveCases], capacities: Mapping[str, Reache
         if known is None or known.capacity.saturation.verdict == "underdriven":
             continue
         saturation = known.capacity.saturation
-        knee = "" if saturation.knee is None else f" from {users(saturation.knee)} on"
+        knee = "" if saturation.knee is None else f" from {words.users(saturation.knee)} on"
         bound = ", a lower bound of the capacity" if known.bounded_by else ""
         parts.append(f"{numbers.with_unit(saturation.capacity, '1/s')}{knee}{bound} ({_series(curve)})")
     if parts:

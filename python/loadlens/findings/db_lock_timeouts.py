@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, FailureMode, LogSign, Places, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 
@@ -273,7 +273,7 @@ def _pile_chip(mode: FailureMode) -> str:
 def _explanation(look: Look) -> str:
     if look.sign is None and look.lock is not None:
         at = f"{held.told(look.lock.held)} and {held.told(look.lock.waiting)}"
-        return f"{at} at {weigh.users(look.step.load)}; {_pile_text(look.mode)}."
+        return f"{at} at {words.users(look.step.load)}; {_pile_text(look.mode)}."
     if look.sign is None:
         return f"{_pile_text(look.mode)}."
     told = f'The server\'s log says "{look.sign.sample}" {look.sign.count} times'

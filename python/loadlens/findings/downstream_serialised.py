@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.stats.interval import Insufficient
@@ -144,8 +144,8 @@ def _explanation(look: Look) -> str:
     first, found = look.first, look.found
     load, probe = numbers.with_unit(first.load_s, "s"), numbers.with_unit(first.probe_s, "s")
     return (
-        f"At {weigh.users(first.step.load)} {first.dear.label} waits {load} and {first.probe.label} {probe}: "
-        f"the service itself has time. At {weigh.users(found.top.load)} "
+        f"At {words.users(first.step.load)} {first.dear.label} waits {load} and {first.probe.label} {probe}: "
+        f"the service itself has time. At {words.users(found.top.load)} "
         f"{weigh.percent(found.waiting_share)} of the response time is waiting."
     )
 

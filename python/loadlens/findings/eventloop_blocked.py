@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, working
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.stats.interval import Insufficient, Interval
@@ -408,7 +408,7 @@ def _knee_of(look: Look) -> str | None:
     if capacity.saturation.verdict == "underdriven":
         return None
     each = capacity.saturation.knee / len(look.processes)
-    text = f"From {weigh.users(each)} a process on they queue"
+    text = f"From {words.users(each)} a process on they queue"
     alone = capacity.alone_s or 0.0
     how = "alone" if capacity.alone_is_measured else "of CPU"
     return (

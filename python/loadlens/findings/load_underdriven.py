@@ -27,6 +27,7 @@ from dataclasses import replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, completed, succeeded
+from loadlens.looks import words
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Absent, Finding, NotAssessed
 from loadlens.stats.interval import Insufficient
@@ -103,7 +104,7 @@ def _finding(curve: Curve, capacity: Capacity) -> Finding | None:
     grade = weigh.grade_of(signals, rivals, cap=weigh.cap_of(curve))
     if grade is None:
         return None
-    reached = f"{weigh.short(top.throughput)} at {weigh.users(top.load)}"
+    reached = f"{weigh.short(top.throughput)} at {words.users(top.load)}"
     why = (
         f"the last doubling still brought {weigh.signed_percent(gain)}"
         if still_grows

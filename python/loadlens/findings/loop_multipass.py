@@ -35,7 +35,7 @@ from loadlens.findings import eventloop_blocked
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import alone_time, completed, working
 from loadlens.findings.common.places import point
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, ProbeWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Evidence, Finding, NotAssessed
 from loadlens.stats.probes import Waiting
@@ -126,7 +126,7 @@ def _finding(look: Look, loops: Finding) -> Finding | None:
             f"{label} crosses the blocked loop at least {FEWEST_PASSES:g} times: "
             f"{last.passes.point:.1f} waits of a probe"
         ),
-        explanation=f"At {weigh.users(look.step.load)} {label} waits "
+        explanation=f"At {words.users(look.step.load)} {label} waits "
         f"{numbers.with_unit(last.expensive_s, 's')} beyond its own time, {look.probe.label} "
         f"{numbers.with_unit(last.probe_s, 's')}: each time it lets go of the loop it queues again.",
         evidence=tuple(signal.evidence for signal in signals),

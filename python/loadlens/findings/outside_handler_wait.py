@@ -134,13 +134,13 @@ def _finding(facts: Facts, look: Look) -> Finding | None:
         advice=f"About {words.plural(inside, 'request is', 'requests are')} inside at once: admit more if "
         "what they wait for can serve more, else put a bounded queue with a short time-out before the "
         "handler.",
-        confirm=f"{weigh.users(inside)}: the gap closes",
+        confirm=f"{words.users(inside)}: the gap closes",
         curves=(look.curve.label,),
     )
 
 
 def _load(look: Look) -> str:
-    return weigh.users(look.step.load) if look.curve.is_closed else f"{look.step.load:g}/s"
+    return words.users(look.step.load) if look.curve.is_closed else f"{look.step.load:g}/s"
 
 
 def _signals(facts: Facts, look: Look) -> list[weigh.Signal]:

@@ -33,7 +33,7 @@ import numpy as np
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, completed, succeeded
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
     Absent,
@@ -159,7 +159,7 @@ def _fell(look: Look) -> weigh.Signal:
     level = numbers.with_unit(succeeded(look.peak), "1/s")
     end = numbers.with_unit(succeeded(look.end), "1/s")
     if isinstance(look.fall, Insufficient):
-        where = f"{end} at {weigh.users(look.end.load)}"
+        where = f"{end} at {words.users(look.end.load)}"
         text = f"{where} after {level} at {look.peak.load:g}: {look.fall.reason}"
         passed = False if look.drop <= RETROGRADE_MARGIN else None
         return weigh.Signal(
@@ -167,7 +167,7 @@ def _fell(look: Look) -> weigh.Signal:
         )
     drop = look.fall.drop
     text = (
-        f"{_percent(drop.point)} less at {weigh.users(look.end.load)} than on the plateau "
+        f"{_percent(drop.point)} less at {words.users(look.end.load)} than on the plateau "
         f"({_span(drop)}limit {_percent(RETROGRADE_MARGIN)}, "
         f"by chance {look.fall.p_value:.2g}, limit {RETROGRADE_LEVEL})"
     )
@@ -230,14 +230,14 @@ def _later(look: Look) -> Counter:
         changes = [after / before - 1 for before, after in itertools.pairwise(trials)]
         if len(trials) > 1 and trials[-1] / trials[0] < 1 - RETROGRADE_MARGIN and max(changes) < 0:
             less = _percent(1 - trials[-1] / trials[0])
-            text = f"{weigh.users(step.load)}: each trial gives less, the last {less}"
+            text = f"{words.users(step.load)}: each trial gives less, the last {less}"
             return weigh.rival(name, text, False)
     if look.end.steady in ("slowdown", "no_steady"):
         return weigh.rival(name, "the highest load found no steady state", None)
     repeated = [step for step in look.plateau if len(step.throughput_trials) > 1]
     if not repeated:
         return weigh.rival(name, "no level of the plateau was run again later", None)
-    return weigh.rival(name, f"{weigh.users(repeated[0].load)} give the same in later trials", True)
+    return weigh.rival(name, f"{words.users(repeated[0].load)} give the same in later trials", True)
 
 
 def _stolen(look: Look) -> Counter:
@@ -294,7 +294,7 @@ def _percent(share: float) -> str:
 def _statement(look: Look) -> str:
     return (
         f"Throughput falls by {_percent(look.drop)}: {numbers.with_unit(succeeded(look.peak), '1/s')} at "
-        f"{weigh.users(look.peak.load)}, {numbers.with_unit(succeeded(look.end), '1/s')} at {look.end.load:g}"
+        f"{words.users(look.peak.load)}, {numbers.with_unit(succeeded(look.end), '1/s')} at {look.end.load:g}"
     )
 
 
@@ -321,7 +321,7 @@ def _predictions(look: Look) -> tuple[Prediction, ...]:
     if not isinstance(before, Estimate) or not isinstance(after, Estimate):
         return ()
     what = f"requests/s at {look.end.load:g} users, at most {look.peak.load:g} in flight"
-    return (Prediction(what, before, replace(after, method=f"measured at {weigh.users(look.peak.load)}")),)
+    return (Prediction(what, before, replace(after, method=f"measured at {words.users(look.peak.load)}")),)
 
 
 def _silence(facts: Facts, look: Look) -> str:

@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, cores_of, gain_signal, waiting_share
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
 from loadlens.stats.interval import Insufficient, Interval
@@ -103,7 +103,7 @@ def _knee(curve: Curve, capacity: Capacity) -> weigh.Signal:
         return weigh.stated("load.knee", None, text=_beyond(capacity))
     low, high = _knee_ends(curve, capacity)
     passed = saturation.beyond_knee >= BEYOND_KNEE
-    chip = f"knee at {weigh.users(saturation.knee)}"
+    chip = f"knee at {words.users(saturation.knee)}"
     evidence = Evidence("load.knee", _beyond(capacity), chip, saturation.knee, low, high, None, passed)
     return weigh.Signal(evidence, passed and capacity.alone_is_measured)
 
@@ -191,7 +191,7 @@ def _statement(capacity: Capacity) -> str:
     rate = numbers.with_unit(saturation.capacity, "1/s")
     if saturation.knee is None:
         return f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones wait"
-    return f"Throughput stops at {rate} from {weigh.users(saturation.knee)} on; further users only wait"
+    return f"Throughput stops at {rate} from {words.users(saturation.knee)} on; further users only wait"
 
 
 def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
@@ -214,7 +214,7 @@ def _beyond(capacity: Capacity) -> str:
     most, least = ("", "") if capacity.alone_is_measured else ("at most ", "at least ")
     return (
         f"the last level lies {most}{saturation.beyond_knee:.1f} times beyond the knee of {least}"
-        f"{weigh.users(saturation.knee)} (limit {BEYOND_KNEE})"
+        f"{words.users(saturation.knee)} (limit {BEYOND_KNEE})"
     )
 
 

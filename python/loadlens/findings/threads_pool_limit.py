@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Facts, Places, Step
 from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
 from loadlens.stats.interval import Insufficient, Interval
@@ -171,10 +171,10 @@ def _thread_count(look: Look) -> weigh.Signal:
     passed = False if grows or too_few else None if is_open else True
     text = (
         f"throughput x time alone is {parallel.point:.3g} at work at once; {now:.0f} threads at "
-        f"{weigh.users(found.top.load)}"
+        f"{words.users(found.top.load)}"
     )
     if before is not None and then is not None:
-        text += f", {then:.0f} at {weigh.users(before.load)}"
+        text += f", {then:.0f} at {words.users(before.load)}"
     signal = weigh.stated("pool.size", passed, text=text, chip=f"{parallel.point:.3g} at once")
     seen = replace(signal.evidence, value=parallel.point, low=parallel.low, high=parallel.high)
     return replace(signal, evidence=seen)
@@ -242,7 +242,7 @@ def _statement(look: Look, grade: Grade) -> str:
 def _explanation(look: Look) -> str:
     found = look.found
     text = (
-        f"At {weigh.users(found.top.load)} {weigh.percent(found.waiting_share)} of the response time is "
+        f"At {words.users(found.top.load)} {weigh.percent(found.waiting_share)} of the response time is "
         "waiting, and the CPU has room."
     )
     if isinstance(look.compared, str):

@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.quality import Settling
@@ -192,7 +192,7 @@ def _of_the_same_again(facts: Facts, curve: Curve, slow: Slowdown) -> Finding:
             "response.again",
             change,
             1 / (1 + AGAIN_FALL),
-            text=f"median at {weigh.users(step.load)} {weigh.shown(change)} times the first, {within} later "
+            text=f"median at {words.users(step.load)} {weigh.shown(change)} times the first, {within} later "
             f"(limit {1 / (1 + AGAIN_FALL):.2g})",
             chip=f"{weigh.signed_percent(change.point - 1)} at one level",
         ),
@@ -223,7 +223,7 @@ def _of_the_same_again(facts: Facts, curve: Curve, slow: Slowdown) -> Finding:
         evidence=tuple(signal.evidence for signal in signals),
         counter=tuple(rivals),
         advice=_warm_up(slow.seconds),
-        confirm=f"{weigh.users(step.load)} after such a warm-up: twice, with the same median",
+        confirm=f"{words.users(step.load)} after such a warm-up: twice, with the same median",
         curves=(curve.label,),
     )
 
@@ -236,7 +236,7 @@ def _of_levels(curve: Curve, chain: Sequence[tuple[Step, Estimate]]) -> Finding:
         "response.falls",
         True,
         text=f"the first {len(chain)} levels get faster one after the other: p50 {weigh.shown(was)} at "
-        f"{weigh.users(first.load)}, {weigh.shown(now)} at {weigh.users(last.load)}",
+        f"{words.users(first.load)}, {weigh.shown(now)} at {words.users(last.load)}",
         chip=f"p50 {weigh.short(was)} -> {weigh.short(now)}",
     )
     rival = weigh.rival("waiting", "more users make a queue slower, never faster", True)
@@ -254,7 +254,7 @@ def _of_levels(curve: Curve, chain: Sequence[tuple[Step, Estimate]]) -> Finding:
         evidence=(evidence.evidence,),
         counter=(rival,),
         advice=_warm_up(lasted),
-        confirm=f"{weigh.users(first.load)} once more at the end: p50 near {weigh.short(now)}",
+        confirm=f"{words.users(first.load)} once more at the end: p50 near {weigh.short(now)}",
         curves=(curve.label,),
     )
 

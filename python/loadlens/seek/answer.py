@@ -13,8 +13,8 @@ from loadlens import analyse
 from loadlens.analyse.capacity import GENERATOR, WAITED, most_of
 from loadlens.findings import healthy, saturation_plateau
 from loadlens.findings.common.curves import capacity_of, succeeded
-from loadlens.findings.common.evidence import short, shown, users
-from loadlens.looks import numbers
+from loadlens.findings.common.evidence import short, shown
+from loadlens.looks import numbers, words
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
 from loadlens.model.finding import (
@@ -248,7 +248,7 @@ def _others(curve: Curve | None, told: Json) -> str:
     light = None if probe is None else next((p for p in first.probes if p.label == probe.label), None)
     if probe is None or not isinstance(probe.response.mean, Estimate):
         return ""
-    at = users(top.load) if curve.is_closed else f"{top.load:g} requests/s"
+    at = words.users(top.load) if curve.is_closed else f"{top.load:g} requests/s"
     who = "one more request of the same" if _probe_is_load(told) else probe.request
     text = f"{who} takes {shown(probe.response.mean)} at {at}"
     before = None if light is None else light.response.mean
@@ -285,7 +285,7 @@ def _brings(root: Finding | None, curve: Curve | None) -> str:
     if not isinstance(now, Estimate) or not isinstance(then, Estimate):
         return ""
     return (
-        f"a mean of {numbers.with_unit(now.point, 's')} (measured at {users(knee.load)}) in place of "
+        f"a mean of {numbers.with_unit(now.point, 's')} (measured at {words.users(knee.load)}) in place of "
         f"{numbers.with_unit(then.point, 's')} at {found.top.load:g}, at the same throughput"
     )
 

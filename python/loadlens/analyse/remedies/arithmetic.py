@@ -11,7 +11,7 @@ from dataclasses import replace
 from loadlens.analyse.remedies.foretold import more
 from loadlens.analyse.remedies.known import Known
 from loadlens.analyse.remedies.plant import NoModel
-from loadlens.findings.common.evidence import users as users_words
+from loadlens.looks import words
 from loadlens.model.finding import Estimate, Prediction
 from loadlens.stats.interval import Interval
 
@@ -63,7 +63,7 @@ def mean_then(known: Known, after: Estimate, alone_s: float) -> tuple[Prediction
         high=mean(after.low),
         method="arithmetic: users over that throughput, less their pauses (Little's law)",
     )
-    return (Prediction(f"mean at {users_words(users)}", known.top.response.mean, figure),)
+    return (Prediction(f"mean at {words.users(users)}", known.top.response.mean, figure),)
 
 
 def _beside(known: Known) -> float:

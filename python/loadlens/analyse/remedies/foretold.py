@@ -28,7 +28,7 @@ from loadlens.analyse.remedies.fitting import (
 from loadlens.analyse.remedies.known import Known, error_of
 from loadlens.analyse.remedies.plant import LOAD, PROBE, NoModel, Plant
 from loadlens.analyse.remedies.treatment import Treatment
-from loadlens.findings.common.evidence import users as users_words
+from loadlens.looks import words
 from loadlens.model.finding import Estimate, Figure, Finding, NotMeasured, Prediction, Undecided
 
 DRAWS, FEWEST_DRAWS = 24, 12
@@ -98,11 +98,11 @@ def _of_change(known: Known, fitted: Fitted, plant: Plant, change: Change) -> li
             if beyond
             else _figure("response", "s", drawn, ("response", users), fitted, "response")
         )
-        found.append(told(f"mean at {users_words(users)}", step.response.mean, after))
+        found.append(told(f"mean at {words.users(users)}", step.response.mean, after))
     probe = known.probe
     is_like_load = known.beside is not None and known.beside.is_load
     if probe is not None and not is_like_load and ("probe", wanted[0]) in drawn.logs:
-        what = f"{probe.request} at {users_words(wanted[0])}"
+        what = f"{probe.request} at {words.users(wanted[0])}"
         miss = fitted.misses.get("probe", 0.0)
         if miss > MOST_PROBE_MISS:
             off = f"the model misses the measured ones by {math.expm1(miss):.0%}"

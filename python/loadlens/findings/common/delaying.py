@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of, coming_share
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Finding
 from loadlens.stats.interval import Interval
@@ -122,8 +122,8 @@ def _one_user(delay: Delay) -> weigh.Signal:
     first, plateau = delay.curve.steps[0].load, delay.capacity.saturation.plateau_from
     if first > 1:
         return weigh.stated("limiter.from", None, text=f"no level of one user, the lowest has {first:g}")
-    text = f"throughput is the same from {weigh.users(plateau)} on"
-    return weigh.stated("limiter.from", plateau <= 1, text=text, chip=f"from {weigh.users(plateau)} on")
+    text = f"throughput is the same from {words.users(plateau)} on"
+    return weigh.stated("limiter.from", plateau <= 1, text=text, chip=f"from {words.users(plateau)} on")
 
 
 def _idle(delay: Delay) -> weigh.Signal:

@@ -308,11 +308,6 @@ def signed_percent(change: float) -> str:
     return f"{change * 100:+.1f} %"
 
 
-def users(number: float) -> str:
-    """`1 user`, `1.7 users`: two digits, as the knee is known no better."""
-    return words.users(number)
-
-
 def load_of(curve: Curve, step: Step) -> str:
     """`64 users`, `400/s`: the load of a level."""
     return words.users(step.load, exactly=True) if curve.is_closed else f"{step.load:g}/s"

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.waits import MOSTLY, Full
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Gauge, Places, Step
 from loadlens.model.finding import Counter, Estimate
 from loadlens.stats import separation
@@ -262,7 +262,7 @@ def threads_rival(found: Full, places: Places) -> Counter:
 def explanation(found: Full, places: Places) -> str:
     """Who holds a place and who waits for one at the highest load, and how much of the time is waiting."""
     return (
-        f"At {weigh.users(found.top.load)} {told(places.held)} and {told(places.waiting)}: "
+        f"At {words.users(found.top.load)} {told(places.held)} and {told(places.waiting)}: "
         f"{weigh.percent(found.waiting_share)} of the response time is waiting."
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.curves import Capacity, capacity_of
-from loadlens.looks import numbers
+from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Absent, Counter, Estimate, Figure, NotAssessed
 from loadlens.stats import probes, separation
@@ -203,7 +203,7 @@ def _middle(times: Times) -> Interval | Insufficient:
 def coupling_text(one: Waits, limit: str) -> str:
     """`ping waits 0.1 ms at 8 users, 0.01 of what work waits (0.00-0.02; limit 0.2)`."""
     return (
-        f"at {weigh.users(one.step.load)} {one.probe.label} waits {numbers.with_unit(one.probe_s, 's')}, "
+        f"at {words.users(one.step.load)} {one.probe.label} waits {numbers.with_unit(one.probe_s, 's')}, "
         f"{one.coupling.point:.2f} of what {one.dear.label} waits"
         f"{weigh.ends(one.coupling.low, one.coupling.high, limit)}"
     )
