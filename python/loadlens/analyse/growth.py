@@ -21,7 +21,7 @@ from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.shapes import MemoryGrowth, Slowdown
 from loadlens.stats.drift import FEWEST_POINTS, slope_of
-from loadlens.stats.interval import Floats, Insufficient
+from loadlens.stats.interval import Floats, Insufficient, Interval, difference
 from loadlens.stats.steady import TREND_LEVEL, trend_of
 
 MEMORY = "rss_bytes"
@@ -318,13 +318,17 @@ def _pairs(life: Sequence[_Timed]) -> Iterator[tuple[_Timed, _Timed]]:
 
 def _ratio(early: _Timed, late: _Timed) -> Estimate:
     """Median over median; errors of both added in squares, as logarithms."""
-    first, last = np.log(early.middle), np.log(late.middle)
-    point = float(last[0] - first[0])
-    down = math.hypot(last[0] - last[1], first[2] - first[0])
-    up = math.hypot(last[2] - last[0], first[0] - first[1])
+    apart = difference(_logarithm(late), _logarithm(early), method="ratio of two medians")
+    assert apart.low is not None  # both medians are known
+    assert apart.high is not None
+    point, low, high = math.exp(apart.point), math.exp(apart.low), math.exp(apart.high)
     size = early.requests + late.requests
-    low, high = math.exp(point - down), math.exp(point + up)
-    return Estimate("drift.change", "ratio", math.exp(point), low, high, 2, size, "ratio of two medians")
+    return Estimate("drift.change", "ratio", point, low, high, 2, size, apart.method)
+
+
+def _logarithm(timed: _Timed) -> Interval:
+    point, low, high = (float(value) for value in np.log(timed.middle))
+    return Interval(point, low, high, float(timed.requests), "logarithm of a median")
 
 
 def _doubling(early: _Timed, late: _Timed) -> float | None:

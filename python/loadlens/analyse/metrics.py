@@ -15,7 +15,6 @@ from loadlens.analyse.teller import Teller
 from loadlens.analyse.trial import NO_SUCCESSES, StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
 from loadlens.stats import within
-from loadlens.stats.counts import IntervalCounts
 from loadlens.stats.interval import Insufficient, Interval
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -166,22 +165,9 @@ def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index:
     if statistic in QUANTILES:
         return case.quantile_figure(metric, parts, QUANTILES[statistic])
     if statistic == "mean":
-        found = [_mean_of(part) for part in parts]
+        found = [within.mean_of(part) for part in parts]
         return case.figure(metric, "s", found, [part.observed for part in parts])
     return NotMeasured(metric, "not a statistic that is estimated of it")
-
-
-def _mean_of(counts: IntervalCounts) -> Interval | Insufficient:
-    """Mean from buckets: their middles, exact to a thousandth."""
-    middle = (counts.lower + counts.upper) / 2
-    size = counts.intervals
-    return within.mean(
-        np.bincount(counts.interval, weights=middle * counts.count, minlength=size).astype(np.float64),
-        counts.observed_per_interval(),
-        squares=np.bincount(counts.interval, weights=middle**2 * counts.count, minlength=size).astype(
-            np.float64
-        ),
-    )
 
 
 # --- shares and the server's own times --------------------------------------------------------------------

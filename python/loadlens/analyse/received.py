@@ -58,6 +58,5 @@ def _mean(times: IntervalCounts) -> Found:
     """By the middle of each class, which is narrow."""
     if times.observed < FEWEST:
         return Insufficient(f"{times.observed} answers were timed in parts, needs {FEWEST}")
-    middle = (times.lower + times.upper) / 2
-    point = float((middle * times.count).sum() / times.observed)
+    point = float((times.middle * times.count).sum() / times.observed)
     return Interval(point, None, None, float(times.observed), "mean over classes")

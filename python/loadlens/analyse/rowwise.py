@@ -291,22 +291,12 @@ def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:
 
 def took(counts: IntervalCounts, trials: int) -> Took:
     """Mean and p99 of times that are known one by one, with intervals from how they vary over time."""
-    middle = (counts.lower + counts.upper) / 2
-
-    def by_interval(weights: Floats) -> Floats:
-        return np.bincount(counts.interval, weights, counts.intervals).astype(np.float64)
-
-    mean = within.mean(
-        by_interval(counts.count * middle),
-        counts.observed_per_interval(),
-        squares=by_interval(counts.count * middle**2),
-    )
     figures = (
         Undecided(metric, "s", found.reason)
         if isinstance(found, Insufficient)
         else Estimate(metric, "s", found.point, found.low, found.high, trials, counts.observed, found.method)
         for metric, found in (
-            ("response_time.mean", mean),
+            ("response_time.mean", within.mean_of(counts)),
             ("response_time.p99", within.quantile(counts, 0.99)),
         )
     )

@@ -20,7 +20,7 @@ from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.shapes import SlowLevel, SlowPath, TimerLevel, TimerPile
 from loadlens.stats import mixtures, pauses, within
 from loadlens.stats.counts import IntervalCounts, pooled
-from loadlens.stats.interval import Floats, Insufficient, Interval
+from loadlens.stats.interval import Floats, Insufficient, difference
 
 CALM = 2.0  # times the usual time of a lone user: beyond, requests wait for each other
 FEWEST_ALONE = 5  # slow ones, to say how slow
@@ -121,7 +121,7 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
     valley = own if own is not None else next((valleys[at] for at in sorted(valleys)), None)
     if valley is None:
         return blank
-    quick = _part(whole, 0.0, valley)
+    quick = whole.between(0.0, valley)
     usual = _middle(quick)
     alone_level = _level(levels[0].load, whole, valley)
     if alone_level is not None:
@@ -133,7 +133,7 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
     calm, lacking, queued = [], [], 0
     for level in levels[1:]:
         cut = valleys.get(level.load)
-        here = _middle(_part(level.counts, 0.0, cut if cut is not None else math.inf))
+        here = _middle(level.counts.between(0.0, cut if cut is not None else math.inf))
         if usual is None or here is None or here > CALM * usual:
             queued += 1
         elif cut is not None:
@@ -165,7 +165,7 @@ def _unseen_s(levels: Sequence[_Level]) -> float | None:
 
 
 def _beyond(counts: IntervalCounts, valley: float) -> int:
-    return _part(counts, valley, math.inf).observed
+    return counts.between(valley, math.inf).observed
 
 
 def _lacks(counts: IntervalCounts, valley: float, share: float) -> bool:
@@ -188,24 +188,12 @@ def _valley(counts: IntervalCounts) -> float | None:
 
 def _level(load: float, counts: IntervalCounts, valley: float) -> SlowLevel | None:
     """A level parted at a valley; none where too few are beyond it to say how slow they are."""
-    slow = _part(counts, valley, math.inf)
-    low, high = _middle(_part(counts, 0.0, valley)), _middle(slow)
+    slow = counts.between(valley, math.inf)
+    low, high = _middle(counts.between(0.0, valley)), _middle(slow)
     if slow.observed < FEWEST_ALONE or low is None or high is None:
         return None
     weight = _weight([(counts, valley)])
     return SlowLevel(load, counts.observed, slow.observed, weight, _shift(counts, valley), high / low)
-
-
-def _part(counts: IntervalCounts, begins_s: float, ends_s: float) -> IntervalCounts:
-    middle = (counts.lower + counts.upper) / 2
-    inside = (middle > begins_s) & (middle <= ends_s)
-    return replace(
-        counts,
-        interval=counts.interval[inside],
-        lower=counts.lower[inside],
-        upper=counts.upper[inside],
-        count=counts.count[inside],
-    )
 
 
 def _middle(counts: IntervalCounts) -> float | None:
@@ -219,7 +207,7 @@ def _middle(counts: IntervalCounts) -> float | None:
 
 def _weight(parts: Sequence[tuple[IntervalCounts, float]]) -> Figure:
     """Share beyond the valleys over all intervals of all trials."""
-    hits = np.concatenate([_part(counts, cut, math.inf).observed_per_interval() for counts, cut in parts])
+    hits = np.concatenate([counts.between(cut, math.inf).observed_per_interval() for counts, cut in parts])
     totals = np.concatenate([counts.observed_per_interval() for counts, _ in parts])
     found = within.share(hits, totals)
     if isinstance(found, Insufficient):
@@ -232,33 +220,15 @@ def _weight(parts: Sequence[tuple[IntervalCounts, float]]) -> Figure:
 
 def _shift(counts: IntervalCounts, valley: float) -> Figure:
     """Difference of the medians on both sides of a valley."""
-    low = within.quantile(_part(counts, 0.0, valley), 0.5)
-    slow = _part(counts, valley, math.inf)
+    low = within.quantile(counts.between(0.0, valley), 0.5)
+    slow = counts.between(valley, math.inf)
     high = within.quantile(slow, 0.5)
     metric = "component.shift"
     if isinstance(low, Insufficient) or isinstance(high, Insufficient):
         reason = low.reason if isinstance(low, Insufficient) else getattr(high, "reason", "")
         return Undecided(metric, "s", reason)
-    point = high.point - low.point
-    down, up = math.hypot(_below(high), _above(low)), math.hypot(_above(high), _below(low))
-    return Estimate(
-        metric,
-        "s",
-        point,
-        None if math.isinf(down) else point - down,
-        None if math.isinf(up) else point + up,
-        1,
-        slow.observed,
-        "difference of medians, errors added in squares",
-    )
-
-
-def _below(found: Interval) -> float:
-    return math.inf if found.low is None else found.point - found.low
-
-
-def _above(found: Interval) -> float:
-    return math.inf if found.high is None else found.high - found.point
+    apart = difference(high, low, method="difference of medians, errors added in squares")
+    return Estimate(metric, "s", apart.point, apart.low, apart.high, 1, slow.observed, apart.method)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -417,7 +387,7 @@ def _where(own: Sequence[_Level], place: str, at_s: float, tolerance: float) -> 
     for level in own:
         counts = level.counts if place == "whole" else pooled([part.opening for part in level.rows])
         low, high = (1 - tolerance) * at_s, (1 + tolerance) * at_s
-        count = _part(counts, low, high).observed
+        count = counts.between(low, high).observed
         if count:
             found.append(TimerLevel(level.load, count))
     return tuple(found)

@@ -62,6 +62,11 @@ class IntervalCounts:
         """Number of observations known only to have lasted longer than their age."""
         return int(self.censored_count.sum())
 
+    @property
+    def middle(self) -> Floats:
+        """The middle of each cell's bucket, seconds, shape (cells,)."""
+        return (self.lower + self.upper) / 2
+
     def observed_per_interval(self) -> Floats:
         """Finished observations of each interval, shape (intervals,)."""
         return np.bincount(self.interval, weights=self.count, minlength=self.intervals).astype(np.float64)
@@ -169,6 +174,17 @@ class IntervalCounts:
         """Only the finished observations."""
         none = np.zeros(0, dtype=np.int64)
         return replace(self, censored_interval=none, censored_age=np.zeros(0), censored_count=none)
+
+    def between(self, begins_s: float, ends_s: float) -> IntervalCounts:
+        """Of the finished observations those above `begins_s` and up to `ends_s`, by their middle."""
+        inside = (self.middle > begins_s) & (self.middle <= ends_s)
+        return replace(
+            self,
+            interval=self.interval[inside],
+            lower=self.lower[inside],
+            upper=self.upper[inside],
+            count=self.count[inside],
+        )
 
     def select(self, keep: Sequence[int]) -> IntervalCounts:
         """Only the intervals numbered in `keep`, renumbered from 0 in that order."""

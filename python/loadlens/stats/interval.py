@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,12 @@ def total(*parts: Interval, method: str) -> Interval:
         min(part.independent for part in parts),
         method,
     )
+
+
+def difference(one: Interval, other: Interval, *, method: str) -> Interval:
+    """Return how far one quantity lies above another; their errors are added as those of `total` are."""
+    low, high = (None if end is None else -end for end in (other.high, other.low))
+    return total(one, replace(other, point=-other.point, low=low, high=high), method=method)
 
 
 def inverse(part: Interval) -> Interval:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -22,7 +22,7 @@ from scipy import stats as distributions
 
 from loadlens.stats.comparing import holm
 from loadlens.stats.counts import IntervalCounts
-from loadlens.stats.interval import Bools, Floats, Insufficient, Interval
+from loadlens.stats.interval import Floats, Insufficient, Interval
 from loadlens.stats.trials import FEWEST_TRIALS, share_over_trials
 from loadlens.stats.within import quantile, share
 
@@ -70,24 +70,6 @@ class Mixture:
         """Share above each valley: where quantiles jump (`within.is_on_a_boundary`)."""
         weights = [part.weight.point for part in self.components]
         return tuple(sum(weights[i:]) for i in range(1, len(weights)))
-
-    @property
-    def shift(self) -> Interval | None:
-        """Seconds from the median of the hill below to that of the last; none with one hill."""
-        ends = self._last_two()
-        if ends is None:
-            return None
-        low, high = ends
-        down = math.hypot(_below(high), _above(low))
-        up = math.hypot(_above(high), _below(low))
-        point = high.point - low.point
-        return Interval(
-            point,
-            None if math.isinf(down) else point - down,
-            None if math.isinf(up) else point + up,
-            min(low.independent, high.independent),
-            "difference of medians, errors added in squares",
-        )
 
     @property
     def ratio(self) -> float | None:
@@ -193,7 +175,7 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
     total = finished.observed
     if total < FEWEST:
         return ()
-    middle = (finished.lower + finished.upper) / 2
+    middle = finished.middle
     _, upper, at_most = finished.distribution()
     median = float(upper[np.searchsorted(at_most, 0.5 - 1e-12)])
     found = []
@@ -276,7 +258,7 @@ def associated(slow: Floats, total: Floats) -> tuple[Association, ...] | Insuffi
 
 def _valleys(counts: IntervalCounts) -> list[float]:
     """Seconds of the valleys that part the hills."""
-    middle = np.maximum((counts.lower + counts.upper) / 2, 1e-9)
+    middle = np.maximum(counts.middle, 1e-9)
     logs = np.log10(middle)
     low, high = float(logs.min()) - 0.2, float(logs.max()) + 0.2
     bins = int((high - low) / GRID) + 1
@@ -298,25 +280,9 @@ def _valleys(counts: IntervalCounts) -> list[float]:
 
 
 def _component(counts: IntervalCounts, begins_s: float, ends_s: float) -> Component | None:
-    middle = (counts.lower + counts.upper) / 2
-    inside: Bools = (middle > begins_s) & (middle <= ends_s)
-    if not inside.any():
+    part = counts.between(begins_s, ends_s)
+    if not part.count.size:
         return None
-    part = replace(
-        counts,
-        interval=counts.interval[inside],
-        lower=counts.lower[inside],
-        upper=counts.upper[inside],
-        count=counts.count[inside],
-    )
     weight = share(part.observed_per_interval(), counts.observed_per_interval())
     assert isinstance(weight, Interval)  # `mixture` asks for 200 requests
     return Component(weight, quantile(part, 0.5), begins_s, ends_s)
-
-
-def _below(interval: Interval) -> float:
-    return math.inf if interval.low is None else interval.point - interval.low
-
-
-def _above(interval: Interval) -> float:
-    return math.inf if interval.high is None else interval.high - interval.point

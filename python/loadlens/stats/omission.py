@@ -102,7 +102,7 @@ def waited_share(due_s: Floats, sent_s: Floats, stands_for: Ints, own_lag_s: flo
 
 
 def _mean(counts: IntervalCounts) -> float:
-    return float(((counts.lower + counts.upper) / 2 * counts.count).sum()) / counts.observed
+    return float((counts.middle * counts.count).sum()) / counts.observed
 
 
 def _at(counts: IntervalCounts, p: float) -> float:

@@ -261,6 +261,19 @@ def mean(
     return Interval(point, low, point + half, independent, MEAN_METHOD, confidence)
 
 
+def mean_of(counts: IntervalCounts) -> Interval | Insufficient:
+    """Return the mean of what finished, each at the middle of its bucket; the interval is that of `mean`."""
+
+    def by_interval(weights: Floats) -> Floats:
+        return np.bincount(counts.interval, weights, counts.intervals).astype(np.float64)
+
+    return mean(
+        by_interval(counts.count * counts.middle),
+        counts.observed_per_interval(),
+        squares=by_interval(counts.count * counts.middle**2),
+    )
+
+
 def mean_time(
     sums: Floats, counts: Floats, times: IntervalCounts, *, squares: Floats, confidence: float = 0.95
 ) -> Interval | Insufficient:

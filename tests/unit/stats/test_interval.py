@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from loadlens.stats.interval import Interval, inverse, product, total
+from loadlens.stats.interval import Interval, difference, inverse, product, total
 
 
 def known(point: float, low: float | None, high: float | None) -> Interval:
@@ -47,3 +47,13 @@ def test_errors_of_a_sum_add_up_in_squares_at_each_end() -> None:
     assert (found.point, found.low, found.high) == (30.0, 25.0, 31.0)  # 3 and 4 are 5; 1 and 0 are 1
     assert total(known(1.0, None, 2.0), known(1.0, 0.0, None), method="open").low is None
     assert total(known(1.0, None, 2.0), known(1.0, 0.0, None), method="open").high is None
+
+
+def test_errors_of_a_difference_add_up_in_squares_each_end_of_one_with_the_other_end_of_the_other() -> None:
+    """3 below and 4 above are 5 at the low end, 12 above and 5 below 13 at the high end."""
+    found = difference(known(30.0, 27.0, 42.0), known(20.0, 15.0, 24.0), method="apart")
+
+    assert (found.point, found.low, found.high) == (10.0, 5.0, 23.0)
+    assert found.method == "apart"
+    assert difference(known(1.0, 0.0, 2.0), known(1.0, None, 2.0), method="open").high is None
+    assert difference(known(1.0, 0.0, 2.0), known(1.0, 0.0, None), method="open").low is None

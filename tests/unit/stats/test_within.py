@@ -382,3 +382,26 @@ def test_a_quantile_at_the_boundary_of_a_mixture_is_marked() -> None:
     assert is_on_a_boundary(Interval(0.09, 0.043, 0.512, 500, "x"))
     assert is_on_a_boundary(stable, weights=(0.10,), p=0.9)
     assert not is_on_a_boundary(stable, weights=(0.10,), p=0.5)
+
+
+def test_what_lies_between_two_times_begins_above_the_first_and_holds_the_last() -> None:
+    counts = counts_from_values(2, np.array([0, 0, 1, 1]), np.array([0.1, 0.2, 0.3, 0.4]))
+
+    part = counts.between(0.1, 0.3)
+
+    assert part.upper.tolist() == [0.2, 0.3]
+    assert part.observed_per_interval().tolist() == [1.0, 1.0]  # every interval is still there
+
+
+def test_the_mean_of_counts_takes_each_at_the_middle_of_its_bucket() -> None:
+    """Ten intervals of two from 1 to 3 s and one of 5 s: (2 x 2 + 5) / 3 = 3 s."""
+    interval = np.repeat(np.arange(10), 2)
+    none = np.zeros(0, dtype=np.int64)
+    lower, upper = np.tile([1.0, 5.0], 10), np.tile([3.0, 5.0], 10)
+    counts = IntervalCounts(10, interval, lower, upper, np.tile([2, 1], 10), none, np.zeros(0), none)
+
+    found = within.mean_of(counts)
+
+    assert isinstance(found, Interval)
+    assert found.point == pytest.approx(3.0)
+    assert found == within.mean(np.full(10, 9.0), np.full(10, 3.0), squares=np.full(10, 2 * 4.0 + 25.0))
