@@ -113,7 +113,7 @@ def read_all(run: Path, seed: int) -> None:
     record = store.open_run(run)
     parts: list[Callable[[], object]] = [
         lambda: record.study, lambda: record.study_text, lambda: record.environment, lambda: record.digest,
-        lambda: record.published_rows, record.events, record.unfinished,
+        record.events, record.unfinished,
     ]  # fmt: skip
     for trial in record.trials:
         parts += [

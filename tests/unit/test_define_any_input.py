@@ -35,7 +35,7 @@ def definition_or_faults(home: Path, raw: bytes) -> None:
         for quick in (False, True):
             study = design.plan(definition, quick=quick, read_due_times=engine.read_due_times)
             assert len(design.order(study)) == sum(case.trials for case in study.cases)
-            assert design.estimated_seconds(study) > 0
+            assert design.duration(study).seconds > 0
             lint.faults(study, cores=2)
     except DefinitionErrors as caught:
         faults = caught.faults

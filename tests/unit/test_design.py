@@ -584,13 +584,13 @@ def test_the_estimate_counts_warmup_load_start_and_seal(tmp_path: Path) -> None:
     study = planned(tmp_path, LADDER + "trials: 2\n")
 
     # 2 cases x 2 trials x (5 warm-up + 20 + 1 around it + 1.5 start + 0.5 stop + 0.5 seal); nothing is built
-    assert design.estimated_seconds(study) == pytest.approx(4 * 28.5)
+    assert design.duration(study).seconds == pytest.approx(4 * 28.5)
 
 
 def test_processes_that_live_on_are_started_once(tmp_path: Path) -> None:
     study = planned(tmp_path, LADDER + "trials: 2\nfresh: run\n")
 
-    assert design.estimated_seconds(study) == pytest.approx(4 * 26.5 + 2.0)
+    assert design.duration(study).seconds == pytest.approx(4 * 26.5 + 2.0)
 
 
 def test_a_load_that_ends_by_a_number_is_guessed(tmp_path: Path) -> None:
@@ -599,7 +599,7 @@ def test_a_load_that_ends_by_a_number_is_guessed(tmp_path: Path) -> None:
     )
 
     # 100 x (0.02 answer + 0.15 think) + start, stop, seal, around it
-    assert design.estimated_seconds(study) == pytest.approx(17.0 + 3.5)
+    assert design.duration(study).seconds == pytest.approx(17.0 + 3.5)
     assert design.duration(study).notes == (
         "1 of 1 trials end by a number of requests: "
         "1 guessed at 20 ms an answer and at most 1,000 requests/s",
@@ -612,7 +612,7 @@ def test_users_who_share_connections_are_guessed_to_wait_for_them(tmp_path: Path
     study = planned(tmp_path, text + "trials: 1\n")
 
     # 5 users x 100 requests x 0.02 s over two connections
-    assert design.estimated_seconds(study) == pytest.approx(5.0 + 3.5)
+    assert design.duration(study).seconds == pytest.approx(5.0 + 3.5)
 
 
 def test_a_load_that_ends_by_a_number_lasts_as_in_earlier_runs(tmp_path: Path) -> None:
@@ -661,7 +661,7 @@ def test_the_register_study_is_the_published_matrix_and_fits_its_hour() -> None:
         ("mixed", True): 2,
     }
     assert all(case.trials == 3 for case in study.cases)
-    assert design.estimated_seconds(study) <= 3600
+    assert design.duration(study).seconds <= 3600
     assert study.published is not None
     assert len(study.published.rows) == 15
     mixed = by_name(study)["mixed workers=4 users=20"]
@@ -672,7 +672,7 @@ def test_the_register_study_is_the_published_matrix_and_fits_its_hour() -> None:
 def test_the_quick_register_study_takes_about_four_minutes() -> None:
     study = design.plan(define.read(REGISTER), quick=True)
 
-    assert 150 < design.estimated_seconds(study) < 270
+    assert 150 < design.duration(study).seconds < 270
     assert all(case.duration_ns is None or case.duration_ns >= 8 * S for case in study.cases)
 
 

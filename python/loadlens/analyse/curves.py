@@ -361,9 +361,7 @@ def _delayed(
 ) -> Figure:
     if idle_s is None:
         return Undecided("probe.delayed", "share", "its time on an idle service is not known")
-    threshold = idle_s + max(probes.DELAY_FLOOR_S, probes.DELAY_SHARE_OF_WORK * work_s)
-    parts = [(part.above_per_interval(threshold), part.known_per_interval(threshold)) for part in counts]
-    return case.share_figure("probe.delayed", parts)
+    return case.share_figure("probe.delayed", [probes.held_up(part, idle_s, work_s) for part in counts])
 
 
 def _is_late(stream: StreamMeasures) -> bool:

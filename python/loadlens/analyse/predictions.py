@@ -22,7 +22,6 @@ from loadlens.model.report import (
     Table,
 )
 
-MODEL = "predicted"
 DRAWN = ("throughput", "response_time.mean")
 TOO_LATE = "made after the case began: no prediction"
 

@@ -96,7 +96,6 @@ class Resources:
     processes: tuple[Process, ...]
     host_busy: Interval | Insufficient | None  # cores
     steal: float | None  # share of the machine's time
-    host_series: Series | None  # busy seconds of all CPUs, cumulative
     tick_late_s: float | None  # the monitor's own lateness, worst
     tick_s: float = 1.0  # between two readings
     is_driven: bool = False  # whether another program made the load
@@ -127,7 +126,7 @@ class Resources:
 def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = False) -> Resources:
     """Summarise the readings of a trial over its measured part [begin, end], seconds since t0."""
     if readings.is_empty():
-        return Resources((), None, None, None, None)
+        return Resources((), None, None, None)
     table = series_by_labels(readings, ("proc", "host", "monitor"))
     proc: dict[tuple[str, str, str], dict[str, Series]] = {}
     names: dict[tuple[str, str, str], str] = {}
@@ -159,7 +158,6 @@ def read(readings: pl.DataFrame, begin: float, end: float, *, is_driven: bool = 
         tuple(sorted(processes, key=lambda p: (p.service, p.replica, len(p.pid), p.pid))),
         None if busy is None else busy.rate(begin, end),
         _steal(host, begin, end),
-        busy,
         late,
         _tick(host),
         is_driven,

@@ -272,7 +272,7 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
 
 def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
     """A trial of which nothing is known, and why."""
-    unread = resources.Resources((), None, None, None, None)
+    unread = resources.Resources((), None, None, None)
     why = Insufficient(damage or "it never ran")
     return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, why, damage)
 

@@ -177,7 +177,6 @@ def _with_rows(
     file = str(Path(published.place.file).parent / published.file)
     lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     rows: list[Mapping[str, str]] = []
-    places: list[Place] = []
     try:
         columns = [column.strip() for column in lines.fieldnames or ()]
         _check_columns(columns, Place(file, 1), definition, faults)
@@ -193,10 +192,9 @@ def _with_rows(
             cells = {name.strip(): cell.strip() for name, cell in row.items()}
             _check_row(cells, definition, names.raw_names(tree, "experiments"), place, faults)
             rows.append(cells)
-            places.append(place)
     except csv.Error as error:
         faults.add(f"not CSV: {error}", Place(file, lines.line_num), "one header line, then rows")
-    return replace(published, rows=tuple(rows), row_places=tuple(places))
+    return replace(published, rows=tuple(rows))
 
 
 def _check_columns(columns: list[str], place: Place, definition: Definition, faults: Faults) -> None:

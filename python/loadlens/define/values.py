@@ -584,7 +584,6 @@ FIXED_STEP: Final = Fixed(
     "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")
 )
 FIXED_PROMQL: Final = Fixed("PromQL expression", _promql, _ref("text"))
-FIXED_SECONDS: Final = Fixed("duration", units.duration_s, _ref("duration"))
 METRIC: Final = Fixed("metric", _metric, {"enum": list(METRICS)})
 STUDY_NAME: Final = Fixed("name", _identifier, {"type": "string"})
 SCHEMA_VERSION: Final = Fixed("1", _schema_version, {"const": 1})

@@ -11,7 +11,7 @@ from typing import Any
 
 from loadlens.design import profile, reporting
 from loadlens.design.cases import TRIALS, cases_of
-from loadlens.design.duration import Duration, Seen, duration, estimated_seconds, load_seconds
+from loadlens.design.duration import Duration, Seen, duration, load_seconds
 from loadlens.design.feeds import Templates
 from loadlens.design.profile import parse_override
 from loadlens.design.trials import order
@@ -27,7 +27,6 @@ __all__ = [
     "Duration",
     "Seen",
     "duration",
-    "estimated_seconds",
     "load_seconds",
     "order",
     "parse_override",

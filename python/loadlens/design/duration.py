@@ -86,11 +86,6 @@ def duration(study: Study, seen: Sequence[Seen] = ()) -> Duration:
     return Duration(total, _notes(sources, seen))
 
 
-def estimated_seconds(study: Study) -> float:
-    """How long the whole study will take when nothing is known of earlier runs."""
-    return duration(study).seconds
-
-
 def load_seconds(case: Case) -> float:
     """Warm-up and measured part of one trial; a guess for one that ends by a number."""
     return _warmup_s(case) + min(_ends(case, _guessed_s(case)), default=0.0)

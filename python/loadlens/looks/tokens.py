@@ -129,7 +129,6 @@ TYPE: Mapping[str, Type] = {
 
 PAGE_WIDTH_PX = 1120
 TEXT_WIDTH_CH = 72
-GRID_PX = 8
 
 
 def colours() -> dict[str, Colour]:
@@ -192,11 +191,6 @@ def css_chart_rules(selector: str = ".chart svg") -> str:
         for light, name in names.items()
         for paint in ("fill", "stroke")
     )
-
-
-def slot(number: int) -> Colour:
-    """Colour of an entity's slot; 7 and above are the rest."""
-    return SLOTS[number - 1] if 1 <= number <= len(SLOTS) else REST
 
 
 def vega_config(theme: Theme = "light") -> dict[str, Any]:

@@ -17,7 +17,6 @@ from loadlens.units import duration_text
 
 NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
 CHIP_LENGTH = 32
-STATEMENT_LENGTH = 90
 
 GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
 ASCII_GLYPHS: Mapping[State, str] = {"ok": "ok", "caution": "!", "bad": "X", "unknown": "?"}
@@ -43,17 +42,6 @@ GRADE_STATES: Mapping[Grade, State] = {
     Grade.SUSPECTED: "unknown",
 }
 
-FORM_LEGEND = "circle: measured; line through it: 95 % interval"
-FORMS: Mapping[str, str] = {
-    "steps": "circle: measured, rule: 95 % interval",
-    "within": "hollow circle: one trial, interval within it",
-    "fit": "dashed: model",
-    "published": "hollow diamond: published",
-    "predicted": "hollow triangle: predicted before it was measured",
-    "invalid": "cross: invalid or failed",
-    "warmup": "grey shade: warm-up",
-    "objective": "dotted: limit or objective",
-}
 
 OUTCOMES: Mapping[Outcome, str] = {
     Outcome.OK: "ok",

@@ -470,7 +470,6 @@ class PublishedPart:
     file: str
     cores: int | None = None
     rows: tuple[Mapping[str, str], ...] = ()
-    row_places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

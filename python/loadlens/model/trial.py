@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 
@@ -40,15 +39,3 @@ class Outcome(IntEnum):
     IN_FLIGHT = 30
     WAITING = 31
     DROPPED = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a monitor yields: one row of one long table, on one clock."""
-
-    time_ns: int  # since the trial began, CLOCK_MONOTONIC
-    source: str  # proc, host, scrape, node ...: a monitor's name; or "monitor" itself
-    metric: str
-    labels: tuple[tuple[str, str], ...]
-    unit: str
-    value: float | None  # none: the tick was missed

@@ -11,7 +11,7 @@ from loadlens.promql.evaluate import Point, evaluate, evaluate_over
 from loadlens.promql.moments import Moments, moments
 from loadlens.promql.parse import NotOurs, PromqlError, parse
 from loadlens.promql.series import Series
-from loadlens.promql.syntax import Expression, filled, metrics_of, reach_s, uses_whole_range
+from loadlens.promql.syntax import Expression, filled, metrics_of, reach_s
 
 __all__ = [
     "Expression",
@@ -27,5 +27,4 @@ __all__ = [
     "moments",
     "parse",
     "reach_s",
-    "uses_whole_range",
 ]

@@ -127,7 +127,6 @@ FUNCTIONS: Final[Mapping[str, Signature]] = {
     "vector": Signature(("scalar",)),
 }
 AGGREGATES: Final = ("sum", "avg", "min", "max", "count", "stddev", "group", "quantile")
-ARITHMETIC: Final = ("+", "-", "*", "/", "%", "^")
 COMPARISONS: Final = ("==", "!=", "<=", ">=", "<", ">")
 
 
@@ -147,11 +146,6 @@ def kind_of(expression: Expression) -> Kind:
             return "scalar" if both else "vector"
         case _:
             return "vector"
-
-
-def uses_whole_range(expression: Expression) -> bool:
-    """Whether any of its ranges is the whole part that it is evaluated over."""
-    return any(isinstance(part, Range) and part.seconds is None for part in parts(expression))
 
 
 def reach_s(expression: Expression) -> float:

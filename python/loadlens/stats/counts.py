@@ -14,10 +14,6 @@ import numpy as np
 
 from loadlens.stats.interval import Floats, Ints
 
-HALF_BUCKETS = (
-    1024  # HdrHistogram with 3 significant digits: 2,048 sub-buckets, the upper half of each octave
-)
-
 
 def bucket_lower_edge(upper_ns: Ints) -> Ints:
     """Return the lowest value of the bucket whose highest value is `upper_ns`.

@@ -15,7 +15,6 @@ import numpy as np
 
 from loadlens.stats.counts import IntervalCounts
 from loadlens.stats.interval import Floats, Insufficient, Interval
-from loadlens.stats.within import share
 
 DELAY_FLOOR_S = 0.001
 DELAY_SHARE_OF_WORK = 0.05  # a wait below a twentieth of the blocking work is jitter
@@ -87,8 +86,8 @@ def idle_time(counts: IntervalCounts) -> float | Insufficient:
     return float(lower[place] + upper[place]) / 2
 
 
-def delayed_share(counts: IntervalCounts, idle_s: float, work_s: float) -> Interval | Insufficient:
-    """Return the share of probes that were held up: by PASTA, the utilisation of what they wait behind.
+def held_up(counts: IntervalCounts, idle_s: float, work_s: float) -> tuple[Floats, Floats]:
+    """Return how many probes were held up: by PASTA, their share is the utilisation of what they wait behind.
 
     Args:
         counts: Response times of the probe, seconds.
@@ -96,10 +95,10 @@ def delayed_share(counts: IntervalCounts, idle_s: float, work_s: float) -> Inter
         work_s: Length of the work that may be in the way, seconds.
 
     Returns:
-        Share above idle + max(1 ms, work / 20), clustered by interval.
+        Those above idle + max(1 ms, work / 20), and of how many that is known, each of shape (intervals,).
     """
     threshold = idle_s + max(DELAY_FLOOR_S, DELAY_SHARE_OF_WORK * work_s)
-    return share(counts.above_per_interval(threshold), counts.known_per_interval(threshold))
+    return counts.above_per_interval(threshold), counts.known_per_interval(threshold)
 
 
 def effective_parallelism(capacity_per_s: float, alone_s: float) -> float:
@@ -134,32 +133,6 @@ def parallelism(capacity: Interval, alone: Interval) -> Interval:
         min(capacity.independent, alone.independent),
         "Little's law, errors of capacity and response time added in squares",
     )
-
-
-def wait_behind_users(users: float, work_s: float) -> float:
-    """Return the mean wait of a probe at one queue that a closed loop keeps full: (N - 1/2) D seconds.
-
-    All users are in the queue; the one who is served has half of the work left on average (constant work).
-    """
-    return (users - 0.5) * work_s
-
-
-def wait_behind_work(rate_per_s: float, work_s: Floats) -> float:
-    """Return the mean wait of an arrival at one non-preemptive server.
-
-    Args:
-        rate_per_s: Arrivals per second of the work.
-        work_s: Lengths of the work, seconds, shape (jobs,).
-
-    Returns:
-        rate E[S^2] / (2 (1 - rho)) seconds; infinite at or above full load.
-
-    Source: Pollaczek 1930, Khinchine 1932.
-    """
-    utilisation = rate_per_s * float(work_s.mean())
-    if utilisation >= 1:
-        return float("inf")
-    return rate_per_s * float((work_s**2).mean()) / (2 * (1 - utilisation))
 
 
 def _above(interval: Interval, value: float) -> float:

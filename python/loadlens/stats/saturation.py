@@ -120,7 +120,6 @@ class Hinge:
     slope: float  # completions per second and user at low load
     plateau: float  # completions per second
     sharpness: float  # 1 bends slowly, 64 is a corner
-    log_error: float  # root mean square residual of log throughput
 
     @property
     def knee(self) -> float:
@@ -150,7 +149,7 @@ def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
     slope, top = float(np.max(throughput / users)), float(throughput.max())
 
     def residual(parameters: Floats) -> Floats:
-        hinge = Hinge(math.exp(parameters[0]), math.exp(parameters[1]), math.exp(parameters[2]), 0.0)
+        hinge = Hinge(math.exp(parameters[0]), math.exp(parameters[1]), math.exp(parameters[2]))
         return np.log(hinge.throughput(users)) - logs
 
     fits = [
@@ -166,7 +165,7 @@ def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
     if error > 0.10:
         return Insufficient(f"a bend leaves {error * 100:.0f} % unexplained")
     slope, plateau, sharpness = (math.exp(value) for value in best.x)
-    return Hinge(slope, plateau, sharpness, error)
+    return Hinge(slope, plateau, sharpness)
 
 
 def _last_gain(steps: Sequence[Step], means: Floats) -> float:

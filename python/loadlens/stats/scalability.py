@@ -5,7 +5,7 @@ clearly better than a plain bend and the load went past the peak; on queues that
 invent one, and capacity would come out a sixth too high.
 
 Sources: N. J. Gunther, Guerrilla Capacity Planning, 2007 (the law); N. Sugiura, Communications in Statistics
-A7, 1978 (corrected Akaike criterion); B. Efron 1979 (bootstrap of residuals); L. Kleinrock 1979 (power).
+A7, 1978 (corrected Akaike criterion); B. Efron 1979 (bootstrap of residuals).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ FEWEST_OBSERVATIONS = 8  # three parameters and a variance must leave some freed
 FEWEST_LEVELS = 4
 RESAMPLES = 200
 WIDENING = 1.15  # the plain bootstrap of residuals covers 89 to 93 % at a nominal 95 %
-NEAR_TOP = 0.95
 METHOD = "bootstrap of residuals over trials"
 
 Kind = Literal["linear", "hinge", "usl"]
@@ -131,37 +130,6 @@ def scalability(
     return Scalability(kind, scores, capacity, no_bend, peak, interval(lambda x: float(x[1])), coherency)
 
 
-def isotonic_knee(users: Floats, throughput: Floats, weights: Floats | None = None) -> float:
-    """Return the smallest tested load that reaches 95 % of the highest throughput: as fine as the grid.
-
-    Args:
-        users: Load of each level, shape (levels,).
-        throughput: Mean completions per second of each, same shape.
-        weights: One over the variance of each mean; equal when none are given.
-
-    Returns:
-        Users, from the increasing fit: a single level that is high by luck does not decide.
-    """
-    same_shape(users, throughput)
-    order = np.argsort(users)
-    fit = optimize.isotonic_regression(
-        throughput[order], weights=None if weights is None else weights[order]
-    ).x
-    return float(users[order][np.flatnonzero(fit >= NEAR_TOP * fit.max())[0]])
-
-
-def most_efficient(users: Floats, throughput: Floats, response_s: Floats) -> float:
-    """Return the tested load with most throughput per response time (power): a good place to run.
-
-    Args:
-        users, throughput, response_s: Of each level, shape (levels,); mean seconds.
-
-    Source: Kleinrock 1979.
-    """
-    same_shape(users, throughput, response_s)
-    return float(users[np.argmax(throughput / response_s)])
-
-
 # --- the three models, all on the logarithm of throughput -------------------------------------------------
 
 
@@ -187,7 +155,7 @@ def _log_line(parameters: Floats, users: Floats) -> Floats:
 
 def _log_hinge(parameters: Floats, users: Floats) -> Floats:
     slope, plateau, sharpness = np.exp(parameters)
-    return np.asarray(np.log(Hinge(slope, plateau, sharpness, 0.0).throughput(users)), dtype=np.float64)
+    return np.asarray(np.log(Hinge(slope, plateau, sharpness).throughput(users)), dtype=np.float64)
 
 
 def _log_usl(parameters: Floats, users: Floats) -> Floats:

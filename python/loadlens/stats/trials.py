@@ -25,7 +25,6 @@ T_SHARE_METHOD = "t on logit of trials"
 SIGNED_RANK_METHOD = "Hodges-Lehmann on log of trials, exact signed rank"
 T_LEVEL_METHOD = "t on trials"
 JACKKNIFE_METHOD = "quantile of all trials, jackknife over trials"
-ONE_TRIAL = "within one trial"
 FEWEST_TRIALS = 3  # two trials give a half-width of 9 standard deviations
 FEWEST_FOR_RANKS = 6  # below, no 95 % signed-rank interval exists
 RANKS_FROM = 8  # from here on the rank interval replaces t when a trial stands apart

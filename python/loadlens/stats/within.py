@@ -179,32 +179,6 @@ def _exceedance_spread(counts: IntervalCounts, value: float, p: float) -> Spread
     return Spread(max(spread.standard_error, binomial), spread.freedom)
 
 
-def quantile_by_ranks(values: Floats, p: float, *, confidence: float = 0.95) -> Interval:
-    """Return the p-quantile of independent values with its exact distribution-free interval.
-
-    Args:
-        values: Independent draws, shape (n,), n at least 1.
-        p: Level, between 0 and 1.
-        confidence: Of the interval, at least.
-
-    Returns:
-        The order statistics at the binomial ranks; an end is open when its rank does not exist.
-    """
-    ordered = np.sort(values)
-    n = ordered.size
-    tail = (1 - confidence) / 2
-    low_rank = int(distributions.binom.ppf(tail, n, p))
-    high_rank = int(distributions.binom.ppf(1 - tail, n, p)) + 1
-    return Interval(
-        point=float(ordered[max(1, math.ceil(p * n - 1e-9)) - 1]),
-        low=float(ordered[low_rank - 1]) if low_rank >= 1 else None,
-        high=float(ordered[high_rank - 1]) if high_rank <= n else None,
-        independent=float(n),
-        method=RANK_METHOD,
-        confidence=confidence,
-    )
-
-
 def fewest_for_two_sided(p: float, *, confidence: float = 0.95) -> int:
     """Return how many independent values a two-sided interval of the p-quantile needs at least."""
     tail = (1 - confidence) / 2

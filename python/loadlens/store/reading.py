@@ -221,12 +221,6 @@ class RunRecord:
         layout.version_of(content, self.path / layout.ENVIRONMENT)
         return content
 
-    @property
-    def published_rows(self) -> list[dict[str, str]]:
-        """The published figures, one row each; empty when the study has none."""
-        published = self.study.get("published")
-        return list(published["rows"]) if published else []
-
     def events(self) -> list[dict[str, Any]]:
         """What happened, in order."""
         return list(self._events)

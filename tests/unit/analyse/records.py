@@ -291,10 +291,6 @@ class Run:
     id: str = "shop-1a2b"
     predictions: dict[str, Json] = field(default_factory=dict)
 
-    @property
-    def published_rows(self) -> list[dict[str, str]]:
-        return list((self.study.get("published") or {}).get("rows", []))
-
 
 Service = Callable[[Load, int], Trace]  # load, level of the factor
 

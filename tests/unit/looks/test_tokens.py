@@ -75,11 +75,6 @@ def test_slots_differ_from_each_other_in_both_themes():
         assert all(a.on(theme) != b.on(theme) for a, b in combinations((*tokens.SLOTS, tokens.REST), 2))
 
 
-def test_slots_beyond_six_are_the_rest():
-    assert tokens.slot(1) == tokens.SLOTS[0]
-    assert tokens.slot(7) == tokens.slot(12) == tokens.REST
-
-
 def test_dark_vega_config_is_the_light_one_with_every_colour_mapped():
     def mapped(part: object) -> object:
         match part:

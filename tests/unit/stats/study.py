@@ -23,13 +23,14 @@ from loadlens.stats.resampling import quantile_ratio
 from loadlens.stats.scalability import Scalability, scalability
 from loadlens.stats.steady import Steadiness, steadiness
 from loadlens.stats.trials import over_trials, quantile_over_trials
-from loadlens.stats.within import quantile, quantile_by_ranks, share
+from loadlens.stats.within import quantile, quantile_of_independent, share
 from tests.unit.stats.queues import by_second, mm1
 from tests.unit.stats.test_demand import observations
 from tests.unit.stats.test_mixtures import ONE_HILL, gathered
 from tests.unit.stats.test_pauses import seen
 from tests.unit.stats.test_scalability import LAW, TRUTHS, USERS, measured
 from tests.unit.stats.test_steady import medians
+from tests.unit.stats.test_within import at_once
 
 SERVICE_RATE = 200.0
 
@@ -68,7 +69,7 @@ def quantiles(replications: int) -> Iterable[tuple[str, ...]]:
         for p in (0.5, 0.99):
             truth = -math.log(1 - p) / (SERVICE_RATE - arriving)
             cells += [
-                rate(covers(quantile_by_ranks(response, p), truth) for _, response in runs),
+                rate(covers(quantile_of_independent(at_once(response), p), truth) for _, response in runs),
                 rate(covers(found, truth) for found in ours[p]),
             ]
         is_open = rate(isinstance(found, Interval) and found.high is None for found in ours[0.99])

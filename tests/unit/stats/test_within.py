@@ -26,7 +26,6 @@ from loadlens.stats.within import (
     mean,
     mean_time,
     quantile,
-    quantile_by_ranks,
     quantile_of_independent,
     rate,
     share,
@@ -35,6 +34,10 @@ from tests.unit.stats.binomial import at_least, at_most
 from tests.unit.stats.queues import by_second, mm1, poisson, several_servers, single_server
 
 SERVICE_RATE = 200.0
+
+
+def at_once(seconds: np.ndarray) -> IntervalCounts:
+    return counts_from_values(1, np.zeros(seconds.size, dtype=np.int64), seconds)
 
 
 def interval(found: Interval | Insufficient) -> Interval:
@@ -51,7 +54,7 @@ def coverage(
     for seed in range(replications):
         done, response = mm1(seed, rate_per_s, SERVICE_RATE, 600)
         if independent:
-            found = quantile_by_ranks(response, p)
+            found = interval(quantile_of_independent(at_once(response), p))
         else:
             found = interval(quantile(by_second(done * grid, response, 600 * grid), p))
         hits += found.covers(truth)
@@ -178,15 +181,6 @@ def test_exact_ranks_cover_independent_requests() -> None:
     assert at_least(0.95, 300) <= hits <= at_most(0.985, 300)
 
 
-def test_exact_ranks_of_counts_are_those_of_values() -> None:
-    values = np.random.default_rng(8).permutation(np.arange(1.0, 401.0))
-    counts = counts_from_values(10, (np.arange(400) % 10).astype(np.int64), values)
-
-    one, other = interval(quantile_of_independent(counts, 0.9)), quantile_by_ranks(values, 0.9)
-
-    assert (one.point, one.low, one.high) == (other.point, other.low, other.high)
-
-
 def test_the_point_is_the_inverse_of_the_empirical_distribution() -> None:
     values = np.arange(1, 1001) / 1000.0
     counts = counts_from_values(10, np.arange(1000) % 10, values)
@@ -284,7 +278,7 @@ def test_the_fewest_values_for_a_two_sided_interval_are_those_of_the_binomial(p:
 def test_rank_intervals_use_the_exact_binomial_ranks() -> None:
     values = np.arange(1.0, 101.0)
 
-    found = quantile_by_ranks(values, 0.5)
+    found = interval(quantile_of_independent(at_once(values), 0.5))
 
     assert found.low == distributions.binom.ppf(0.025, 100, 0.5)  # the k-th value is k
     assert found.high == distributions.binom.ppf(0.975, 100, 0.5) + 1

@@ -261,14 +261,6 @@ def known(figure: Estimate) -> Interval:
     return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
 
 
-def estimate(metric: str, unit: str, interval: Interval, *, like: Figure) -> Estimate:
-    """An interval as a figure, from the same trials as another figure."""
-    trials, samples = (like.trials, like.samples) if isinstance(like, Estimate) else (1, 0)
-    return Estimate(
-        metric, unit, interval.point, interval.low, interval.high, trials, samples, interval.method
-    )
-
-
 def shown(figure: Figure | None) -> str:
     """A figure with its interval in words; `not measured` when there is none."""
     return "not measured" if figure is None else numbers.show(figure).with_interval

@@ -167,7 +167,6 @@ class View:
     badges: tuple[BadgeView, ...]
     counts: str
     findings: tuple[FindingView, ...]
-    folded_count: int
     matrices: tuple[MatrixView, ...]
     published: tuple[PublishedView, ...]
     charts: tuple[FigureView, ...]
@@ -201,7 +200,6 @@ def view(report: Report) -> View:
             len(report.not_assessed),
         ),
         findings=findings,
-        folded_count=max(0, len(findings) - OPEN_FINDINGS),
         matrices=tuple(_matrix(matrix, i, report) for i, matrix in enumerate(report.matrices)),
         published=tuple(map(published_view, report.published.rows if report.published else ())),
         charts=tuple(_figure(c, c.anchor, cited) for c in report.charts if not _is_beside(c, report)),
