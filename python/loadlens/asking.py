@@ -12,12 +12,15 @@ import os
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from loadlens.model.workload import PemFile, Tls
 
+_TEXT_FORMAT: Final = "text/plain;version=0.0.4"
+_LARGEST_BYTES: Final = 16 << 20
 _SYSTEM: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in place of what the operating system trusts
 _UNTRUSTED: Final = "the certificate's issuer is not trusted"
 _ANOTHER_NAME: Final = "the certificate is for another name"
@@ -89,6 +92,40 @@ class _Secured(http.client.HTTPConnection):
     def connect(self) -> None:
         super().connect()
         self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._name)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What came back."""
+
+    status: int
+    text: str  # empty unless the status is 200
+
+
+def metrics(host: str, port: int, path: str, tls: Tls | None, *, within_s: float) -> Page:
+    """Ask once for metrics in the Prometheus text format.
+
+    Args:
+        host: A name or an address, without brackets.
+        port: Of the service.
+        path: With its query.
+        tls: How it is secured; none: plain TCP.
+        within_s: How long each wait may last.
+
+    Raises:
+        OSError: No answer, or one of more than 16 MiB; a FileFault: a file of certificates cannot be used.
+        HTTPException: An answer that is not HTTP.
+    """
+    made = connection(host, port, tls, within_s=within_s)
+    try:
+        made.request("GET", path, headers={"Accept": _TEXT_FORMAT, "Connection": "close"})
+        answer = made.getresponse()
+        body = answer.read(_LARGEST_BYTES + 1) if answer.status == 200 else b""
+    finally:
+        made.close()
+    if len(body) > _LARGEST_BYTES:
+        raise OSError(f"more than {_LARGEST_BYTES >> 20} MiB")
+    return Page(answer.status, body.decode(errors="replace"))
 
 
 def words(error: OSError | http.client.HTTPException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,3 +160,43 @@ def test_what_answers_a_plain_request_is_told_from_http(answer: bytes, words: st
         made.close()
 
     assert asking.words(fault.value) == words
+
+
+def answering(listener: socket.socket, answer: bytes, heads: list[bytes]) -> None:
+    """Take one request, keep its head, answer it."""
+    with listener.accept()[0] as peer:
+        heads.append(peer.recv(1 << 16))
+        peer.sendall(answer)
+
+
+def metrics_of(answer: bytes) -> tuple[asking.Page, bytes]:
+    """What is made of an answer to a request for metrics, and the request."""
+    heads: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as other:
+        done = other.submit(answering, listener, answer, heads)
+        port = listener.getsockname()[1]
+        page = asking.metrics("127.0.0.1", port, "/metrics?all=1", None, within_s=WITHIN_S)
+        done.result()
+    return page, heads[0]
+
+
+def test_metrics_are_asked_for_in_the_text_format_on_a_connection_of_their_own() -> None:
+    page, head = metrics_of(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n")
+
+    assert page == asking.Page(200, "a 1\n")
+    assert head.startswith(b"GET /metrics?all=1 HTTP/1.1\r\n")
+    assert b"\r\nAccept: text/plain;version=0.0.4\r\n" in head
+    assert b"\r\nConnection: close\r\n" in head
+
+
+def test_what_stands_in_an_answer_that_is_no_success_is_not_read() -> None:
+    page, _ = metrics_of(b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\na 1\n")
+
+    assert page == asking.Page(404, "")
+
+
+def test_metrics_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_LARGEST_BYTES", 3)
+
+    with pytest.raises(OSError, match="more than 0 MiB"):
+        metrics_of(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n")

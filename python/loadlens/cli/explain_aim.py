@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import units
 from loadlens.cli import answers
-from loadlens.cli.hit import header_of, target_of
+from loadlens.cli.hit import header_of, method_of, target_of
 from loadlens.cli.hit_load import quantity
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target
@@ -149,7 +149,6 @@ def _rate_cap(text: str | None, *, is_here: bool) -> float:
 
 def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
     body = Body() if flags.body is None else Body(kind="text", text=flags.body)
-    method = (flags.method or ("GET" if flags.body is None else "POST")).upper()
     if len(set(paths)) < len(paths):
         raise UsageError("a URL was given twice", where="URL", hint="each once; a mix has equal shares")
     names: list[str] = []
@@ -158,7 +157,7 @@ def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
     return tuple(
         Step(
             name=name,
-            method=method,
+            method=method_of(flags.method, body),
             path=path,
             headers=tuple(header_of(text) for text in flags.headers),
             body=body,
@@ -260,13 +259,8 @@ def _metrics(target: Target, path: str) -> str:
     from loadlens import asking
     from loadlens.looks import reasons
 
-    connection = asking.connection(target.host, target.port, target.tls, within_s=ASK_WITHIN_S)
     try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        if response.status != 200:
-            raise UsageError(f"status {response.status} from {target.origin}{path}", where="--metrics")
-        return response.read().decode(errors="replace")
+        page = asking.metrics(target.host, target.port, path, target.tls, within_s=ASK_WITHIN_S)
     except (OSError, http.client.HTTPException) as fault:
         reason = reasons.explained("tls" if asking.is_of_tls(fault) else "", asking.words(fault))
         raise UsageError(
@@ -274,8 +268,9 @@ def _metrics(target: Target, path: str) -> str:
             where="--metrics",
             hint=reason.for_explain or None,
         ) from None
-    finally:
-        connection.close()
+    if page.status != 200:
+        raise UsageError(f"status {page.status} from {target.origin}{path}", where="--metrics")
+    return page.text
 
 
 def _is_sample(line: str) -> bool:

@@ -305,7 +305,7 @@ def hit(
     body_part = _body(body, body_file)
     step = Step(
         name="request",
-        method=(method or ("GET" if body_part.kind == "none" else "POST")).upper(),
+        method=method_of(method, body_part),
         path=path,
         headers=tuple(header_of(text) for text in header or ()),
         auth=_auth(auth, header or ()),
@@ -479,6 +479,11 @@ def _feed(text: str) -> Feed:
     chosen: Any = pick
     end: Any = "stop" if pick == "unique" else "loop"
     return Feed(name, str(path.resolve()), digest, format, chosen, end)
+
+
+def method_of(given: str | None, body: Body) -> str:
+    """The method that was given, else GET, and with a body POST."""
+    return (given or ("GET" if body.kind == "none" else "POST")).upper()
 
 
 def header_of(text: str) -> tuple[str, str]:

@@ -32,9 +32,7 @@ METRICS: Final = (  # of its own; beside them stands whatever a service exports
     ),
 )
 _WITHIN_S = 5.0
-_LARGEST_BYTES = 16 << 20
 _LONGEST_WORDS = 200
-_ACCEPT = "text/plain;version=0.0.4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,19 +202,11 @@ def _tls_of(target: Mapping[str, Any]) -> Tls | None:
 def _get(target: ScrapeTarget) -> str:
     parts = urlsplit(target.url)
     usual = 80 if target.tls is None else 443
-    connection = asking.connection(parts.hostname or "", parts.port or usual, target.tls, within_s=_WITHIN_S)
-    try:
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("GET", path, headers={"Accept": _ACCEPT, "Connection": "close"})
-        response = connection.getresponse()
-        if response.status != 200:
-            raise OSError(f"status {response.status}")
-        body = response.read(_LARGEST_BYTES + 1)
-    finally:
-        connection.close()
-    if len(body) > _LARGEST_BYTES:
-        raise OSError(f"more than {_LARGEST_BYTES >> 20} MiB")
-    return body.decode(errors="replace")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    page = asking.metrics(parts.hostname or "", parts.port or usual, path, target.tls, within_s=_WITHIN_S)
+    if page.status != 200:
+        raise OSError(f"status {page.status}")
+    return page.text
 
 
 def _words(error: Exception) -> str:
