@@ -57,22 +57,12 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     known = waits.plateaus(facts)
     if not isinstance(known, tuple):
         return waits.without(ID, TITLE, known)
-    looks = [Look(one, lock, held.hold(one, lock)) for one in known for lock in locks(one)]
+    looks = [Look(one, lock, held.hold(one, lock)) for one in known for lock in held.of_kind(one, "lock")]
     if not looks:
         return NotAssessed(ID, TITLE, "no gauge of a lock: its holders and waiters would decide (--metrics)")
     looks = held.by_line(looks)
     found = weigh.first(_finding(facts, look) for look in looks)
     return found or Absent(ID, TITLE, _silence(facts, looks[0]))
-
-
-def locks(found: waits.Full) -> list[Places]:
-    """Gauges that are called a lock, or have no name for it and one place."""
-    return [one for one in found.top.places if one.kind == "lock" or _is_single(found, one)]
-
-
-def _is_single(found: waits.Full, places: Places) -> bool:
-    size = held.size_of(found, places)
-    return places.kind == "unknown" and size is not None and size.count <= held.ONE_HOLDER
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:

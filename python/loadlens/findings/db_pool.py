@@ -57,7 +57,9 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     if not isinstance(known, tuple):
         return waits.without(ID, TITLE, known)
     looks = [
-        Look(one, pool, held.size_of(one, pool), held.hold(one, pool)) for one in known for pool in pools(one)
+        Look(one, pool, held.size_of(one, pool), held.hold(one, pool))
+        for one in known
+        for pool in held.of_kind(one, "pool")
     ]
     if not looks:
         return NotAssessed(
@@ -68,16 +70,6 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
     looks = held.by_line(looks)
     found = weigh.first(_finding(facts, look) for look in looks)
     return found or Absent(ID, TITLE, _silence(facts, looks[0]))
-
-
-def pools(found: waits.Full) -> list[Places]:
-    """Gauges that are called a pool, or have no name for it and several places."""
-    return [one for one in found.top.places if one.kind == "pool" or _has_several(found, one)]
-
-
-def _has_several(found: waits.Full, places: Places) -> bool:
-    size = held.size_of(found, places)
-    return places.kind == "unknown" and size is not None and size.count > held.ONE_HOLDER
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common.waits import MOSTLY, Full
@@ -89,6 +89,17 @@ def point(gauge: Gauge | None) -> float | None:
 def by_line(looks: Iterable[L]) -> list[L]:
     """Looks at places, those with the longest line first."""
     return sorted(looks, key=lambda look: point(look.places.waiting) or 0.0, reverse=True)
+
+
+def of_kind(found: Full, kind: Literal["lock", "pool"]) -> list[Places]:
+    """Gauges that are called so; without a name, one place is a lock and several are a pool."""
+    return [one for one in found.top.places if (_by_size(found, one) or one.kind) == kind]
+
+
+def _by_size(found: Full, places: Places) -> Literal["lock", "pool"] | None:
+    """What a gauge without a name is; none: it has a name, or nothing says how many places there are."""
+    size = size_of(found, places) if places.kind == "unknown" else None
+    return None if size is None else "lock" if size.count <= ONE_HOLDER else "pool"
 
 
 def is_taken_up(found: Full, places: Places) -> bool | None:
