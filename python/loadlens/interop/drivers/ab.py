@@ -16,6 +16,7 @@ from loadlens.interop.drivers.base import (
     body_file,
     common_faults,
     headers_of,
+    leaves_users_idle,
     requests_of,
     seconds,
     step_of,
@@ -39,7 +40,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
     if plan.threads not in (None, 1):
         yield CannotDo("threads", "ab has one thread")
     requests, body = requests_of(plan), step_of(plan).body
-    if requests is not None and requests < users_of(plan):
+    if leaves_users_idle(plan):
         yield CannotDo("requests", "ab wants at least as many requests as connections")
     if requests is not None and requests > ENDLESS:
         yield CannotDo("requests", f"ab keeps every request in memory: at most {ENDLESS}")

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Body, Closed, Plan, Step
@@ -184,6 +185,12 @@ def number_or_time(plan: Plan, name: str) -> Iterator[CannotDo]:
         yield CannotDo("requests", words)
 
 
+def leaves_users_idle(plan: Plan) -> bool:
+    """Whether it ends before every user has sent a request."""
+    requests = requests_of(plan)
+    return requests is not None and requests < users_of(plan)
+
+
 def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
     """The headers of a step, with the type that our engine gives a body of JSON."""
     if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
@@ -205,6 +212,23 @@ def body_file(plan: Plan, folder: Path) -> Path:
     file = folder / "body"
     file.write_bytes(body_of(step_of(plan).body))
     return file
+
+
+def written(printed: Printed, name: str, *, otherwise: str = "it did not come to its end") -> Any:
+    """What a driver wrote down as JSON at its end.
+
+    Args:
+        printed: What it left behind.
+        name: Of the file.
+        otherwise: What is wrong where there is none.
+
+    Raises:
+        ValueError: There is none, or it is not JSON.
+    """
+    file = printed.folder / name
+    if not file.is_file():
+        raise ValueError(otherwise)
+    return json.loads(file.read_text())
 
 
 def unexpected(statuses: Mapping[str, int]) -> int:

@@ -16,10 +16,12 @@ from loadlens.interop.drivers.base import (
     common_faults,
     headers_of,
     is_text,
+    leaves_users_idle,
     requests_of,
     step_of,
     url_of,
     users_of,
+    written,
 )
 from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
@@ -40,8 +42,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
         yield CannotDo("tls", "k6 would speak HTTP/2 over TLS")
     if plan.threads is not None:
         yield CannotDo("threads", "k6 takes its threads from GOMAXPROCS")
-    requests = requests_of(plan)
-    if requests is not None and requests < users_of(plan):
+    if leaves_users_idle(plan):
         yield CannotDo("requests", "k6 wants at least as many requests as users")
     if body.kind == "file" and not is_text(body_of(body)):
         yield CannotDo("body", "k6 is given bodies of text only")
@@ -92,10 +93,7 @@ def _options(plan: Plan) -> dict[str, Any]:
 
 
 def read(printed: Printed, plan: Plan) -> Told:
-    file = printed.folder / TOLD
-    if not file.is_file():
-        raise ValueError("it exported no summary")
-    metrics: dict[str, Any] = json.loads(file.read_text())["metrics"]
+    metrics: dict[str, Any] = written(printed, TOLD, otherwise="it exported no summary")["metrics"]
     requests = metrics["http_reqs"]
     unanswered = int(metrics.get(_UNANSWERED, {}).get("count", 0))
     not_expected = int(metrics.get("http_req_failed", {}).get("passes", 0))

@@ -22,6 +22,7 @@ from loadlens.interop.drivers.base import (
     body_file,
     common_faults,
     headers_of,
+    leaves_users_idle,
     requests_of,
     step_of,
     unexpected,
@@ -98,8 +99,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
     yield from common_faults(plan, "locust")
     if plan.threads not in (None, 1):
         yield CannotDo("threads", "locust has one process here")
-    requests = requests_of(plan)
-    if requests is not None and requests < users_of(plan):
+    if leaves_users_idle(plan):
         yield CannotDo("requests", "locust wants at least as many requests as users")
 
 

@@ -6,7 +6,6 @@ flight at the end.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,14 @@ from loadlens.interop.drivers.base import (
     body_file,
     common_faults,
     headers_of,
+    leaves_users_idle,
     number_or_time,
     requests_of,
     step_of,
     unexpected,
     url_of,
     users_of,
+    written,
 )
 from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
@@ -39,8 +40,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
     if plan.threads is not None:
         yield CannotDo("threads", "oha takes as many threads as there are cores")
     yield from number_or_time(plan, "oha")
-    requests = requests_of(plan)
-    if requests is not None and requests < users_of(plan):
+    if leaves_users_idle(plan):
         yield CannotDo("requests", "oha makes no more connections than requests")
 
 
@@ -68,10 +68,7 @@ def _time(ns: int) -> str:
 
 
 def read(printed: Printed, plan: Plan) -> Told:
-    file = printed.folder / TOLD
-    if not file.is_file():
-        raise ValueError("it did not come to its end")
-    told: dict[str, Any] = json.loads(file.read_text())
+    told: dict[str, Any] = written(printed, TOLD)
     summary, errors = told["summary"], dict(told["errorDistribution"])
     statuses = {str(code): int(count) for code, count in told["statusCodeDistribution"].items()}
     answered, in_flight = sum(statuses.values()), int(errors.pop(GIVEN_UP, 0))

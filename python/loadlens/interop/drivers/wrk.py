@@ -8,7 +8,6 @@ requests were timed.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -30,6 +29,7 @@ from loadlens.interop.drivers.base import (
     url_of,
     users_of,
     whole_seconds,
+    written,
 )
 from loadlens.model.driving import CannotDo
 from loadlens.model.workload import Plan
@@ -98,10 +98,7 @@ def _quoted(content: bytes) -> str:
 
 
 def read(printed: Printed, plan: Plan) -> Told:
-    file = printed.folder / TOLD
-    if not file.is_file():
-        raise ValueError("it did not come to its end")
-    told: dict[str, Any] = json.loads(file.read_text())
+    told: dict[str, Any] = written(printed, TOLD)
     requests, users = told["requests"], users_of(plan)
     shown = {int(value): int(count) for value, count in told["latency_us"]}
     measured = without_additions(shown, requests=requests, connections=users, duration_us=told["duration_us"])
