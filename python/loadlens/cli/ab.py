@@ -119,11 +119,9 @@ def ab(
         print("\n".join(_banner()))
         return
     refuse(given, "ab")
-    if len(rest) != 1:
-        what = "no URL" if not rest else f"flags come before the URL, and one URL: {' '.join(rest[:3])}"
-        raise UsageError(what, where="loadlens ab", hint="loadlens ab -n 1000 -c 10 http://127.0.0.1:8080/")
+    url = layouts.only_url(rest, "ab")
     asked = _asked([(flag.name, value) for flag, value in given])
-    target, path = target_of(rest[0])
+    target, path = target_of(url)
     sys.exit(int(_drive(asked, plan_of(asked, target, path), path)))
 
 

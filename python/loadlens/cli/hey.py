@@ -90,11 +90,9 @@ def hey(
         print("\n".join(usage(FIRST_LINE, FLAGS)))
         return
     refuse(given, "hey")
-    if len(rest) != 1:
-        what = "no URL" if not rest else f"flags come before the URL, and one URL: {' '.join(rest[:3])}"
-        raise UsageError(what, where="loadlens hey", hint="loadlens hey -n 1000 -c 10 http://127.0.0.1:8080/")
+    url = layouts.only_url(rest, "hey")
     asked = _asked([(flag.name, value) for flag, value in given])
-    target, path = target_of(rest[0])
+    target, path = target_of(url)
     with tempfile.TemporaryDirectory(prefix="loadlens-") as folder:
         code = _drive(asked, plan_of(asked, target, path, Path(folder)))
     sys.exit(int(code))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Loadlens on the same requests"
 _ENGINES_HEADERS: Final = ("connection", "content-length", "transfer-encoding")
+
+
+def only_url(rest: Sequence[str], verb: str) -> str:
+    """The one word behind the flags of ab and hey.
+
+    Raises:
+        UsageError: There is none, or another.
+    """
+    if len(rest) == 1:
+        return rest[0]
+    what = "no URL" if not rest else f"flags come before the URL, and one URL: {' '.join(rest[:3])}"
+    hint = f"loadlens {verb} -n 1000 -c 10 http://127.0.0.1:8080/"
+    raise UsageError(what, where=f"loadlens {verb}", hint=hint)
 
 
 def plan_of(

@@ -48,10 +48,7 @@ def getopt(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Give
     known = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
-        if word == "--":
-            break
+    for word in _leading(rest):
         given += _letters(word[1:], rest, known, verb)
     return given, rest
 
@@ -84,6 +81,15 @@ def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple
             continue
         given += _letters(rest.pop(0)[1:], rest, known, verb)
     return given, others
+
+
+def _leading(rest: list[str]) -> Iterator[str]:
+    """Take flags away up to the first word that is none, or to `--`."""
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word == "--":
+            return
+        yield word
 
 
 def _letters(letters: str, rest: list[str], known: Mapping[str, Flag], verb: str) -> Given:
@@ -119,10 +125,7 @@ def go_flags(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Gi
     known = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
-        if word == "--":
-            break
+    for word in _leading(rest):
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
         flag = _known(known, name, verb)
         if flag.value:
