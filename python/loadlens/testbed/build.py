@@ -263,27 +263,28 @@ def _unpacked(
             where=f"services.{service}",
             hint=f"put {program.name} on the PATH",
         )
-    shelf = cache / "programs"
-    shelf.mkdir(parents=True, exist_ok=True)
-    place, seal = shelf / package, shelf / f"{package}.json"
-    folder = place / staging.DEBIAN / program.unpacked
-    waits = f"{service}: another run fetches {package}"
-    with _lock(shelf / f"{package}.lock", lambda: on_line(waits)) as lock:
-        if not _is_made(place, seal):
-            on_line(f"{service}: fetching the package {package}")
-            with _workshop(on_line, place, lock) as tools:
-                place.mkdir()
-                for argv in staging.unpacking((package,)):
-                    hint = f"apt-get update, or apt-get install {program.package}"
-                    tools.run(f"package {package}", argv, place, hint=hint)
-            if shutil.which(program.name, path=str(folder)) is None:
-                raise TestbedError(
-                    f"the package {package} carries no {program.name}",
-                    where=f"services.{service}",
-                    hint=f"put {program.name} on the PATH",
-                )
-            _write_whole(seal, {"package": package})
-    return Environment(path=(folder,), folder=place)
+
+    def fetch(place: Path, tools: _Tools) -> None:
+        place.mkdir()
+        for argv in staging.unpacking((package,)):
+            hint = f"apt-get update, or apt-get install {program.package}"
+            tools.run(f"package {package}", argv, place, hint=hint)
+        if shutil.which(program.name, path=str(place / staging.DEBIAN / program.unpacked)) is None:
+            raise TestbedError(
+                f"the package {package} carries no {program.name}",
+                where=f"services.{service}",
+                hint=f"put {program.name} on the PATH",
+            )
+
+    place = _made(
+        cache / "programs" / package,
+        fetch,
+        {"package": package},
+        on_line,
+        waits=f"{service}: another run fetches {package}",
+        begins=f"{service}: fetching the package {package}",
+    )
+    return Environment(path=(place / staging.DEBIAN / program.unpacked,), folder=place)
 
 
 def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
@@ -312,24 +313,24 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
     environment["PATH"] = os.pathsep.join([*map(str, programs_in), environment.get("PATH", os.defpath)])
     versions = tuple(_version(tool, environment) for tool in kind.tools)
     digest = staging.digest_of(home, build.kind, (*versions, *build.debian), service)
-    shelf = cache / build.kind
-    shelf.mkdir(parents=True, exist_ok=True)
-    place, seal = shelf / digest, shelf / f"{digest}.json"
-    waits = f"{service}: another run builds this folder"
-    with _lock(shelf / f"{digest}.lock", lambda: on_line(waits)) as lock:
-        if not _is_made(place, seal):
-            on_line(f"{service}: building {home.name} with {kind.tools[0]}")
-            with _workshop(on_line, place, lock) as tools:
-                staging.copy(home, place)
-                environment |= kind.environment(place)
-                environment |= staging.unpacked(place, build.debian)
-                for argv in staging.unpacking(build.debian):
-                    hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
-                    tools.run(f"packages of {service}", argv, place, hint=hint, environment=environment)
-                for argv in kind.commands(place):
-                    hint = kind.hint
-                    tools.run(f"build of {service}", argv, place, hint=hint, environment=environment)
-            _write_whole(seal, {"tools": versions})
+
+    def build_copy(place: Path, tools: _Tools) -> None:
+        staging.copy(home, place)
+        there = environment | kind.environment(place) | staging.unpacked(place, build.debian)
+        for argv in staging.unpacking(build.debian):
+            hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
+            tools.run(f"packages of {service}", argv, place, hint=hint, environment=there)
+        for argv in kind.commands(place):
+            tools.run(f"build of {service}", argv, place, hint=kind.hint, environment=there)
+
+    place = _made(
+        cache / build.kind / digest,
+        build_copy,
+        {"tools": versions},
+        on_line,
+        waits=f"{service}: another run builds this folder",
+        begins=f"{service}: building {home.name} with {kind.tools[0]}",
+    )
     return Environment(
         path=(*(place / name for name in kind.path), *programs_in),
         variables=kind.environment(place) | staging.unpacked(place, build.debian),
@@ -337,6 +338,36 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
         folder=place,
         home=place,
     )
+
+
+def _made(
+    place: Path,
+    make: Callable[[Path, _Tools], None],
+    of: Mapping[str, object],
+    on_line: OnLine,
+    *,
+    waits: str,
+    begins: str,
+) -> Path:
+    """An entry of the cache: made unless it is whole, and by one run at a time.
+
+    Args:
+        place: Where it is, or will be.
+        make: Fills the place; when it raises, nothing is left there.
+        of: What it was made of, which its seal says.
+        on_line: Gets what the tools say.
+        waits: Said where another run makes it.
+        begins: Said before it is made.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    seal = place.with_name(f"{place.name}.json")
+    with _lock(place.with_name(f"{place.name}.lock"), lambda: on_line(waits)) as lock:
+        if not _is_made(place, seal):
+            on_line(begins)
+            with _workshop(on_line, place, lock) as tools:
+                make(place, tools)
+            _write_whole(seal, of)
+    return place
 
 
 def _is_made(place: Path, seal: Path) -> bool:
@@ -361,16 +392,14 @@ def _version(tool: str, environment: Mapping[str, str]) -> str:
 
 def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> Environment:
     digest = python_digest(requirements, service)
-    shelf = cache / "python"
-    shelf.mkdir(parents=True, exist_ok=True)
-    place, seal = shelf / digest, shelf / f"{digest}.json"
-    waits = f"{service}: another run builds this environment"
-    with _lock(shelf / f"{digest}.lock", lambda: on_line(waits)) as lock:
-        if not _is_made(place, seal):
-            on_line(f"{service}: building a Python environment for {requirements.name}")
-            with _workshop(on_line, place, lock) as tools:
-                _make_venv(service, requirements, place, tools)
-            _write_whole(seal, {"requirements": requirements.read_text(), "python": _interpreter()})
+    place = _made(
+        cache / "python" / digest,
+        lambda place, tools: _make_venv(service, requirements, place, tools),
+        {"requirements": requirements.read_text(), "python": _interpreter()},
+        on_line,
+        waits=f"{service}: another run builds this environment",
+        begins=f"{service}: building a Python environment for {requirements.name}",
+    )
     return Environment(
         path=(place / "bin",),
         variables={"VIRTUAL_ENV": str(place)},
