@@ -225,19 +225,7 @@ def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> Accoun
         between = max(0, counted.scrapes(one.trial, service) - 1)
         # Some servers count their metrics' page and some do not, whatever port it is on.
         parts.append(Part("scrapes", 0, between))
-    sent = sum(part.high for part in parts if part.source not in ("scrapes", AT_THE_END))
-    observed = round(sum(one.rise for one in rises))
-    found = reconcile(observed, tuple(parts))
-    return AccountingRow(
-        source=f"{service}, {metric}",
-        sent=sent,
-        expected_low=found.expected_low,
-        expected_high=found.expected_high,
-        observed=observed,
-        difference=observed - sent,
-        explained_by=_explained(parts, found.unexplained, 0),
-        state="ok" if found.unexplained == 0 else "bad",
-    )
+    return _row(f"{service}, {metric}", round(sum(one.rise for one in rises)), parts, faulty=0)
 
 
 def _path_row(
@@ -261,17 +249,22 @@ def _path_row(
         if is_ready_path:
             count = _readiness(trial)
             parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
-    sent = sum(part.high for part in parts if part.source not in ("readiness", AT_THE_END))
     observed = sum(trial.served.count(path) for trial in trials)
+    return _row(f"service, {path}", observed, parts, faulty=sum(t.served.faulty for t in trials))
+
+
+def _row(source: str, observed: int, parts: Sequence[Part], *, faulty: int) -> AccountingRow:
+    """What a service counted beside who may have sent; what the lab asks for itself is no load."""
+    sent = sum(part.high for part in parts if part.source not in ("scrapes", "readiness", AT_THE_END))
     found = reconcile(observed, tuple(parts))
     return AccountingRow(
-        source=f"service, {path}",
+        source=source,
         sent=sent,
         expected_low=found.expected_low,
         expected_high=found.expected_high,
         observed=observed,
         difference=observed - sent,
-        explained_by=_explained(parts, found.unexplained, sum(t.served.faulty for t in trials)),
+        explained_by=_explained(parts, found.unexplained, faulty),
         state="ok" if found.unexplained == 0 else "bad",
     )
 

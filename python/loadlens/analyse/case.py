@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from loadlens.analyse.figures import estimate
 from loadlens.analyse.source import Json
 from loadlens.analyse.teller import NO_RESPONSE, Teller
 from loadlens.analyse.trial import NO_SUCCESSES, StepMeasures, StreamMeasures, TrialMeasures
@@ -259,7 +260,7 @@ class CaseMeasures:
             return Undecided(metric, unit, next(i.reason for i in found if isinstance(i, Insufficient)))
         total = sum(samples)
         if len(known) == 1:
-            return _estimate(metric, unit, known[0], 1, total)
+            return estimate(metric, unit, known[0], 1, total)
         points = np.array([interval.point for interval in known])
         whole = combine(points)
         bound = next(
@@ -271,7 +272,7 @@ class CaseMeasures:
         if isinstance(whole, Insufficient):
             shown = " and ".join(numbers.with_unit(point, unit) for point in points)
             return Undecided(metric, unit, f"{whole.reason}; they gave {shown}")
-        return _estimate(metric, unit, whole, len(known), total)
+        return estimate(metric, unit, whole, len(known), total)
 
     def quantile_figure(self, metric: str, counts: Sequence[IntervalCounts], p: float) -> Figure:
         """A quantile over trials."""
@@ -284,7 +285,7 @@ class CaseMeasures:
             found = over.quantile_over_trials(counts, p)
         if isinstance(found, Insufficient):
             return Undecided(metric, "s", found.reason)
-        figure = _estimate(metric, "s", found, len(counts), samples)
+        figure = estimate(metric, "s", found, len(counts), samples)
         if p > 0.5 and not within.is_firm(found, p):
             above = found.independent * (1 - p)
             return replace(figure, method=f"{figure.method}; {above:.1f} independent requests above it")
@@ -300,13 +301,13 @@ class CaseMeasures:
         if not known:
             return Undecided(metric, "share", "no request ended")
         if len(known) == 1:
-            return _estimate(metric, "share", known[0], 1, samples)
+            return estimate(metric, "share", known[0], 1, samples)
         points = np.array([interval.point for interval in known])
         whole = over.share_over_trials(points, np.array([float(totals.sum()) for _, totals in parts]))
         if isinstance(whole, Insufficient):
             shown = " and ".join(numbers.with_unit(point, "share") for point in points)
             return Undecided(metric, "share", f"{whole.reason}; they gave {shown}")
-        return _estimate(metric, "share", whole, len(known), samples)
+        return estimate(metric, "share", whole, len(known), samples)
 
     def _share(self, hits: np.ndarray, totals: np.ndarray) -> Found:
         """Within a trial; of counts of a whole load nothing is known of how they varied within it."""
@@ -319,7 +320,3 @@ class CaseMeasures:
 def quantile_name(p: float) -> str:
     """`p99`, `p999`."""
     return "p" + f"{p * 100:g}".replace(".", "")
-
-
-def _estimate(metric: str, unit: str, found: Interval, trials: int, samples: int) -> Estimate:
-    return Estimate(metric, unit, found.point, found.low, found.high, trials, samples, found.method)

@@ -18,6 +18,7 @@ from loadlens.analyse.surroundings import balances_of, memory_of, quotas_of, rec
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import connections_of, generator_of, host_cpu, processes_of, refusals_of
 from loadlens.analyse.work import cpu_time
+from loadlens.findings.common import evidence as weigh
 from loadlens.model.facts import (
     Curve,
     FailureMode,
@@ -124,7 +125,7 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
     dearest = _dearest(group)
     idle = {name: _probe_idle(group, name) for name in group.cases[0].probe_names}
     work, work_all = cpu_time(group.cases, dearest)
-    steps = tuple(_step(case, idle, _length_of(work)) for case in group.cases)
+    steps = tuple(_step(case, idle, weigh.point(work)) for case in group.cases)
     return Curve(
         label=group.label,
         anchor=group.anchor,
@@ -174,10 +175,6 @@ def _dearest(group: CurveCases) -> str:
         found = step.response_mean
         means[step.plan.name] = found.point if isinstance(found, Interval) else 0.0
     return max(means, key=lambda name: means[name])
-
-
-def _length_of(work: Figure) -> float:
-    return work.point if isinstance(work, Estimate) else 0.0
 
 
 def asked_calmly(groups: Sequence[CurveCases]) -> tuple[RequestClass, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from loadlens.analyse import insides, logs, proxied, queries, tables
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.curves import failure_modes
+from loadlens.analyse.figures import exact, figure
 from loadlens.analyse.metrics import inside
 from loadlens.analyse.queries import Asked
 from loadlens.analyse.resources import Series
@@ -19,12 +20,12 @@ from loadlens.analyse.trial import StreamMeasures, TrialMeasures
 from loadlens.analyse.watched import own_cores, server_cores
 from loadlens.findings.common.evidence import percent
 from loadlens.looks import numbers, words
-from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
 from loadlens.model.trial import Outcome
 from loadlens.stats import within
 from loadlens.stats.counts import IntervalCounts
-from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.interval import Interval
 
 MS = 1000.0
 COLUMNS = (
@@ -151,11 +152,11 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     cpu = server_cores(trial)
     lag = trial.generator.get("lag_p99_s")
     return (
-        _within("throughput", "1/s", load.throughput, samples),
-        _within("response_time.mean", "s", steps.response_mean, samples),
-        _within("response_time.p99", "s", within.quantile(steps.response, 0.99), samples),
-        _within("failed.share", "share", load.failed_share, samples),
-        NotMeasured("cpu", "not watched") if cpu is None else _within("cpu", "cores", cpu, 0),
+        figure("throughput", "1/s", load.throughput, 1, samples),
+        figure("response_time.mean", "s", steps.response_mean, 1, samples),
+        figure("response_time.p99", "s", within.quantile(steps.response, 0.99), 1, samples),
+        figure("failed.share", "share", load.failed_share, 1, samples),
+        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
         NotMeasured("lag", "not recorded")
         if lag is None
         else Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator"),
@@ -171,17 +172,11 @@ def _told_figures(trial: TrialMeasures, load: StreamMeasures, teller: Teller) ->
         case.mean(kind="service"),
         case.quantile(0.99, kind="service"),
         case.failed_share,
-        NotMeasured("cpu", "not watched") if cpu is None else _within("cpu", "cores", cpu, 0),
+        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
         NotMeasured("cpu", f"the CPU of {teller.name} was not read")
         if own is None
         else Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program"),
     )
-
-
-def _within(metric: str, unit: str, found: Interval | Insufficient, samples: int) -> Figure:
-    if isinstance(found, Insufficient):
-        return Undecided(metric, unit, found.reason)
-    return Estimate(metric, unit, found.point, found.low, found.high, 1, samples, found.method)
 
 
 # --- failures ---------------------------------------------------------------------------------------------
@@ -226,7 +221,7 @@ def _exact_share(count: int, issued: int | None) -> Figure:
     if not issued:
         return NotMeasured("failed.share", "nothing was issued")
     point = count / issued
-    return Estimate("failed.share", "share", point, point, point, 1, issued, "exact count")
+    return exact("failed.share", "share", point, issued)
 
 
 def _exact_time(seconds: float | None, count: int) -> Figure:

@@ -20,9 +20,9 @@ from loadlens.analyse.trial import (
     TrialMeasures,
     nothing,
     steadiness_of,
+    unless_damaged,
 )
 from loadlens.analyse.window import WHOLE
-from loadlens.errors import RecordError
 from loadlens.model.study import Window
 from loadlens.model.trial import Outcome
 from loadlens.stats.counts import IntervalCounts, counts_from_values
@@ -41,10 +41,7 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
         source: The trial; its engine's result names a driver.
         window: The part that figures are to be taken from; nothing can be taken from a part of it.
     """
-    try:
-        return _measure(source, window)
-    except RecordError as fault:
-        return nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
+    return unless_damaged(_measure, source, window)
 
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:

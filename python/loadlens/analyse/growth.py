@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.figures import estimate
 from loadlens.analyse.resources import Series, added
 from loadlens.analyse.rowwise import Rows, StepRows
 from loadlens.analyse.shapes import life_of, zero_s
@@ -164,9 +165,7 @@ def _slope(x: Floats, y: Floats) -> tuple[Figure, float | None, float | None]:
         few = f"{x.size} readings, needs {FEWEST_POINTS}"
         return Undecided("memory.per-request", "bytes", few), None, None
     whole = slope_of(x, y)
-    figure = Estimate(
-        "memory.per-request", "bytes", whole.point, whole.low, whole.high, 1, int(x.size), whole.method
-    )
+    figure = estimate("memory.per-request", "bytes", whole, 1, int(x.size))
     cut = int(np.searchsorted(x, x[-1] * 2 / 3))
     cut = min(max(cut, 2), x.size - 2)
     early = (y[cut] - y[0]) / (x[cut] - x[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.figures import exact
 from loadlens.analyse.told import Backend, Line, Told
 from loadlens.looks import numbers, words
 from loadlens.model.finding import Estimate, Figure, NotMeasured
@@ -90,9 +91,9 @@ def backends(case: CaseMeasures) -> Table | None:
                 balancer,
                 name,
                 requests,
-                _exact("share", "share", requests / totals[balancer], requests),
-                _exact("backend_time.mean", "s", sum(b.seconds for b in own) / requests, requests),
-                _exact("connect_time.mean", "s", sum(b.connect_seconds for b in own) / requests, requests),
+                exact("share", "share", requests / totals[balancer], requests),
+                exact("backend_time.mean", "s", sum(b.seconds for b in own) / requests, requests),
+                exact("connect_time.mean", "s", sum(b.connect_seconds for b in own) / requests, requests),
                 sum(backend.refused for backend in own),
             )
         )
@@ -108,10 +109,6 @@ def backends(case: CaseMeasures) -> Table | None:
     whole = words.plural(len(trials), "whole trial")
     note = f"the balancer's log of {whole}, warm-up, probes and readiness included"
     return Table(columns, tuple(rows), note)
-
-
-def _exact(metric: str, unit: str, value: float, samples: int) -> Estimate:
-    return Estimate(metric, unit, value, value, value, 1, samples, "exact count")
 
 
 def chart(case: CaseMeasures) -> Chart | None:

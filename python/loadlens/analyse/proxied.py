@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.figures import exact
 from loadlens.analyse.source import Json
 from loadlens.analyse.teller import AT_THE_END
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.looks import words
-from loadlens.model.finding import Estimate
 from loadlens.model.report import AccountingRow, Cell, Column, Table
 from loadlens.model.topology import PROXY_PREFIX
 from loadlens.stats.accounting import Part, reconcile
@@ -141,13 +141,11 @@ def _rows(proxy: str, books: Books) -> Iterator[tuple[Cell, ...]]:
     requests = books.count("requests_total")
 
     def counted(what: str, count: int, unit: str = "requests") -> tuple[Cell, ...]:
-        share = (
-            _exact("share", "share", count / requests, requests) if requests and unit == "requests" else ""
-        )
-        return (proxy, what, _exact(what, unit, count, 0), share)
+        share = exact("share", "share", count / requests, requests) if requests and unit == "requests" else ""
+        return (proxy, what, exact(what, unit, count, 0), share)
 
     def told(what: str, unit: str, value: float, samples: int = 0) -> tuple[Cell, ...]:
-        return (proxy, what, _exact(what, unit, value, samples), "")
+        return (proxy, what, exact(what, unit, value, samples), "")
 
     yield counted("came in", requests)
     yield counted("handed to the service", books.count("forwarded_total"))
@@ -179,10 +177,6 @@ def _rows(proxy: str, books: Books) -> Iterator[tuple[Cell, ...]]:
             yield counted(what, count)
     yield counted("connections of clients", books.count("connections_total"), "connections")
     yield counted("connections to the service", books.count("upstream_connections_total"), "connections")
-
-
-def _exact(metric: str, unit: str, value: float, samples: int) -> Estimate:
-    return Estimate(metric, unit, value, value, value, 1, samples, "exact count")
 
 
 # --- the proxy's books against those of the others --------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loadlens.analyse.figures import figure
 from loadlens.analyse.source import Json, StreamPlan, TrialSource
-from loadlens.model.finding import Estimate, Undecided
 from loadlens.model.shapes import Took
 from loadlens.model.trial import Outcome
 from loadlens.stats import pauses, within
@@ -292,9 +292,7 @@ def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:
 def took(counts: IntervalCounts, trials: int) -> Took:
     """Mean and p99 of times that are known one by one, with intervals from how they vary over time."""
     figures = (
-        Undecided(metric, "s", found.reason)
-        if isinstance(found, Insufficient)
-        else Estimate(metric, "s", found.point, found.low, found.high, trials, counts.observed, found.method)
+        figure(metric, "s", found, trials, counts.observed)
         for metric, found in (
             ("response_time.mean", within.mean_of(counts)),
             ("response_time.p99", within.quantile(counts, 0.99)),

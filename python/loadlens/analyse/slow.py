@@ -15,6 +15,7 @@ from scipy import stats as distributions
 
 from loadlens.analyse import rowwise
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.figures import estimate, figure
 from loadlens.analyse.rowwise import Rows, StepRows, counted
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.shapes import SlowLevel, SlowPath, TimerLevel, TimerPile
@@ -210,12 +211,7 @@ def _weight(parts: Sequence[tuple[IntervalCounts, float]]) -> Figure:
     hits = np.concatenate([counts.between(cut, math.inf).observed_per_interval() for counts, cut in parts])
     totals = np.concatenate([counts.observed_per_interval() for counts, _ in parts])
     found = within.share(hits, totals)
-    if isinstance(found, Insufficient):
-        return Undecided("component.weight", "share", found.reason)
-    size = int(totals.sum())
-    return Estimate(
-        "component.weight", "share", found.point, found.low, found.high, len(parts), size, found.method
-    )
+    return figure("component.weight", "share", found, len(parts), int(totals.sum()))
 
 
 def _shift(counts: IntervalCounts, valley: float) -> Figure:
@@ -228,7 +224,7 @@ def _shift(counts: IntervalCounts, valley: float) -> Figure:
         reason = low.reason if isinstance(low, Insufficient) else getattr(high, "reason", "")
         return Undecided(metric, "s", reason)
     apart = difference(high, low, method="difference of medians, errors added in squares")
-    return Estimate(metric, "s", apart.point, apart.low, apart.high, 1, slow.observed, apart.method)
+    return estimate(metric, "s", apart, 1, slow.observed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,18 +338,8 @@ def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Le
     usual = pooled([level.counts for level in levels])
     for place, counts, timers in (("whole", usual, OTHER_TIMERS), ("opening", opening, ON_OPENING)):
         for pile in mixtures.piles(counts, timers):
-            share = pile.share
-            weight = Estimate(
-                "component.weight",
-                "share",
-                share.point,
-                share.low,
-                share.high,
-                1,
-                counts.observed,
-                share.method,
-            )
-            count = round(share.point * counts.observed)
+            weight = estimate("component.weight", "share", pile.share, 1, counts.observed)
+            count = round(pile.share.point * counts.observed)
             shift = Estimate(
                 "component.shift",
                 "s",
@@ -417,9 +403,7 @@ def _acknowledged(label: str, request: str, body_s: Floats) -> list[TimerPile]:
     shift = float(np.median(body_s[at]))
     low, high = (float(edge) for edge in np.quantile(body_s[at], [0.025, 0.975]))
     low = min(low, DELAYED_ACK_S)  # the timer itself; a kernel's clock only ends it later
-    weight = Estimate(
-        "component.weight", "share", share.point, share.low, share.high, 1, body_s.size, share.method
-    )
+    weight = estimate("component.weight", "share", share, 1, body_s.size)
     waited = Estimate(
         "component.shift", "s", shift, low, high, 1, here, "median; the timer and 95 % of the pile"
     )

@@ -6,7 +6,7 @@ in the measured part; unfinished requests stand beside them as censored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -264,8 +264,15 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
         source: The trial.
         window: The part of its measured part that figures are taken from, to whole recorded intervals.
     """
+    return unless_damaged(_measure, source, window)
+
+
+def unless_damaged(
+    how: Callable[[TrialSource, Window], TrialMeasures], source: TrialSource, window: Window
+) -> TrialMeasures:
+    """What is measured of a trial, or why its files cannot be read."""
     try:
-        return _measure(source, window)
+        return how(source, window)
     except RecordError as fault:
         return nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from loadlens.analyse.case import CaseMeasures
+from loadlens.analyse.figures import estimate
 from loadlens.analyse.trial import StreamMeasures
 from loadlens.analyse.watched import server_cores
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
@@ -55,7 +56,7 @@ def _one_work(
     found = demand.demand(busy, rates)
     if isinstance(found, demand.Demand):
         one = found.per_request[0]
-        return Estimate(metric, "s", one.point, one.low, one.high, trials, samples, one.method)
+        return estimate(metric, "s", one, trials, samples)
     ratios = [
         _ratio(rate, float(load.ok.sum()), cpu) for load, cpu in last if (rate := _rate(load, step)) > 0
     ]

@@ -83,14 +83,8 @@ def cost_of_connecting(first_s: Interval, other_s: Interval, requests: float, re
         (first - other) / (requests x response), errors of both means added in squares.
     """
     scale = 1 / (requests * response_s)
-
-    def half(interval: Interval) -> float:
-        if interval.low is None or interval.high is None:
-            return interval.point
-        return (interval.high - interval.low) / 2
-
     point = (first_s.point - other_s.point) * scale
-    error = float(np.hypot(half(first_s), half(other_s))) * scale
+    error = float(np.hypot(first_s.half_width, other_s.half_width)) * scale
     least = min(first_s.independent, other_s.independent)
     return Interval(point, point - error, point + error, least, "difference of means, errors in squares")
 

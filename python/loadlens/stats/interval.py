@@ -35,6 +35,13 @@ class Interval:
             return None
         return self.high / self.low
 
+    @property
+    def half_width(self) -> float:
+        """Half of what lies between its ends; with an open one its point, as if it could be nothing."""
+        if self.low is None or self.high is None:
+            return self.point
+        return (self.high - self.low) / 2
+
     def covers(self, value: float) -> bool:
         """Whether the interval contains `value`; an open end contains everything beyond."""
         return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)

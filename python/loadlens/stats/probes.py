@@ -142,10 +142,4 @@ def _above(interval: Interval, value: float) -> float:
 
 def _relative_error(probe: Interval, held: float, expensive: Interval, waited: float) -> float:
     """Half-width of the ratio of waits, relative; an open end counts as its point twice over."""
-
-    def half(interval: Interval) -> float:
-        if interval.low is None or interval.high is None:
-            return interval.point
-        return (interval.high - interval.low) / 2
-
-    return float(np.hypot(half(probe) / held, half(expensive) / waited))
+    return float(np.hypot(probe.half_width / held, expensive.half_width / waited))

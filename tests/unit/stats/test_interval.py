@@ -57,3 +57,9 @@ def test_errors_of_a_difference_add_up_in_squares_each_end_of_one_with_the_other
     assert found.method == "apart"
     assert difference(known(1.0, 0.0, 2.0), known(1.0, None, 2.0), method="open").high is None
     assert difference(known(1.0, 0.0, 2.0), known(1.0, 0.0, None), method="open").low is None
+
+
+def test_half_a_width_is_the_point_where_an_end_is_open() -> None:
+    assert known(10.0, 7.0, 15.0).half_width == 4.0
+    assert known(10.0, 7.0, None).half_width == 10.0
+    assert known(10.0, None, 15.0).half_width == 10.0
