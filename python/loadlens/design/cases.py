@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from loadlens.design import driving, testbed, workload
 from loadlens.design import load as loads
 from loadlens.design.feeds import FeedFiles, Feeds, Templates
-from loadlens.design.fill import Filler, as_text
+from loadlens.design.fill import Filler
 from loadlens.model.definition import Definition, ExperimentPart, Faults, LevelPart
 from loadlens.model.driving import Refusals
 from loadlens.model.study import Case, Level
@@ -197,4 +197,4 @@ def _with_unique_slugs(cases: list[Case]) -> tuple[Case, ...]:
     return tuple(unique)
 
 
-__all__ = ["MOST_CASES", "as_text", "cases_of"]
+__all__ = ["MOST_CASES", "cases_of"]

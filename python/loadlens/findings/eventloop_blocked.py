@@ -36,7 +36,7 @@ import math
 from dataclasses import dataclass, replace
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import Capacity, capacity_of, working
+from loadlens.findings.common.curves import Capacity, capacity_of, dearest, working
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
@@ -141,11 +141,6 @@ def place_of(curve: Curve) -> int | str:
     if place is None:
         return "no request of the load and no probe ended in the measured part: longer trials"
     return place
-
-
-def dearest(curve: Curve, step: Step) -> RequestClass | None:
-    """The class of requests that is dearest alone, as it is at this step."""
-    return next((c for c in step.classes if c.label == curve.dearest), step.longest_class())
 
 
 def probe_of(step: Step) -> ProbeWatch | None:

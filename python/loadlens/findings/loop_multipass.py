@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from loadlens.findings import eventloop_blocked
 from loadlens.findings.common import evidence as weigh
-from loadlens.findings.common.curves import alone_time, completed, working
+from loadlens.findings.common.curves import alone_time, completed, dearest, working
 from loadlens.findings.common.places import point
 from loadlens.looks import numbers, words
 from loadlens.model.facts import Curve, Facts, ProbeWatch, RequestClass, Step
@@ -87,7 +87,7 @@ def _look(curve: Curve) -> Look | str:
         return place
     step = curve.steps[place]
     probe = eventloop_blocked.probe_of(step)
-    dear = eventloop_blocked.dearest(curve, step)
+    dear = dearest(curve, step)
     assert probe is not None  # a place has both
     assert dear is not None
     if len(working(step)) != 1:

@@ -34,9 +34,9 @@ from dataclasses import dataclass
 from loadlens.findings.common import evidence as weigh
 from loadlens.findings.common import places as held
 from loadlens.findings.common import waits
-from loadlens.findings.common.curves import waited_to_ask
+from loadlens.findings.common.curves import dearest, waited_to_ask
 from loadlens.looks import numbers, words
-from loadlens.model.facts import Curve, Facts, Places, RequestClass, Step
+from loadlens.model.facts import Curve, Facts, Places, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.stats.interval import Interval
 from loadlens.stats.saturation import BEYOND_KNEE
@@ -98,7 +98,7 @@ def assess(facts: Facts) -> Finding | Absent | NotAssessed:
 
 def _look(curve: Curve) -> Look | None:
     for step in reversed(curve.steps):
-        dear = _dear(curve, step)
+        dear = dearest(curve, step)
         inside, client = (None, None) if dear is None else (dear.inside, dear.response.mean)
         if isinstance(inside, Estimate) and isinstance(client, Estimate):
             gauges = [one for one in step.places if one.kind == "requests"]
@@ -106,10 +106,6 @@ def _look(curve: Curve) -> Look | None:
             outermost = max(gauges, key=lambda one: held.point(one.held) or 0.0, default=None)
             return Look(curve, step, client, inside, outermost)
     return None
-
-
-def _dear(curve: Curve, step: Step) -> RequestClass | None:
-    return next((one for one in step.classes if one.label == curve.dearest), step.longest_class())
 
 
 def _finding(facts: Facts, look: Look) -> Finding | None:
@@ -171,7 +167,7 @@ def _has_full_threads(look: Look) -> bool:
 def _grown(look: Look) -> weigh.Signal:
     """Without load the way there and back takes what it takes: only what came with the load is a line."""
     first = look.curve.steps[0]
-    dear = _dear(look.curve, first)
+    dear = dearest(look.curve, first)
     calm = None if dear is None or first is look.step else dear.response.mean
     inside = None if dear is None else dear.inside
     if not isinstance(calm, Estimate) or not isinstance(inside, Estimate):
@@ -205,7 +201,7 @@ def _bounded(look: Look) -> weigh.Signal:
 
 
 def _by_little(curve: Curve, step: Step) -> float | None:
-    dear = _dear(curve, step)
+    dear = dearest(curve, step)
     if dear is None or not isinstance(dear.inside, Estimate) or not isinstance(dear.rate, Estimate):
         return None
     return dear.rate.point * dear.inside.point or None

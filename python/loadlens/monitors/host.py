@@ -161,7 +161,7 @@ class HostMonitor:
             yield Row(metric, NO_LABELS, "s", totals.get(key))
 
     def _tcp(self) -> Iterator[Row]:
-        counts = _paired(self._lines("net/snmp")) | _paired(self._lines("net/netstat"))
+        counts = paired(self._lines("net/snmp")) | paired(self._lines("net/netstat"))
         for metric, key in _TCP.items():
             yield Row(metric, NO_LABELS, "", counts.get(key))
         waiting: int | None = None
@@ -191,7 +191,7 @@ class HostMonitor:
             yield Row("net_sent_bytes", text, "bytes", int(fields[8]))
 
 
-def _paired(lines: list[str]) -> dict[tuple[str, str], int]:
+def paired(lines: list[str]) -> dict[tuple[str, str], int]:
     """Counters of files in which a line of names is followed by a line of values."""
     counts: dict[tuple[str, str], int] = {}
     for names, values in zip(lines[::2], lines[1::2], strict=False):

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from loadlens.monitors.host import paired
 from loadlens.monitors.reading import NO_LABELS, Metric, Row, labels
 from loadlens.monitors.scene import Scene
 
@@ -465,14 +466,8 @@ def _numbers(path: Path) -> list[int]:
 
 
 def _paired(path: Path) -> dict[tuple[str, str], int]:
-    """Counters of files in which a line of names is followed by a line of values."""
+    """The counters of a file of the kernel; none where it has none of this name."""
     try:
-        lines = path.read_text().splitlines()
+        return paired(path.read_text().splitlines())
     except OSError:
         return {}
-    counts: dict[tuple[str, str], int] = {}
-    for names, values in zip(lines[::2], lines[1::2], strict=False):
-        group, _, rest = names.partition(":")
-        for name, value in zip(rest.split(), values.partition(":")[2].split(), strict=False):
-            counts[group, name] = int(value)
-    return counts

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 from loadlens.promql.syntax import (
     AGGREGATES,
@@ -28,6 +28,8 @@ from loadlens.promql.syntax import (
     Selector,
     kind_of,
 )
+
+T = TypeVar("T")
 
 MOST_CHARACTERS = 4_000
 DEEPEST = 60
@@ -284,13 +286,7 @@ class _Reader:
     def _selector(self, name: str | None) -> Selector:
         matchers = [] if name is None else [Matcher("__name__", "=", name)]
         if self._is_sign("{"):
-            self._take()
-            while not self._is_sign("}"):
-                matchers.append(self._matcher())
-                if not self._is_sign(","):
-                    break
-                self._take()
-            self._want("}")
+            matchers += self._listed("{", self._matcher, "}")
         if all(matcher.fits_value("") for matcher in matchers):
             raise PromqlError('a selector without a condition would take every series: {job="api"}')
         return Selector(tuple(matchers))
@@ -319,15 +315,7 @@ class _Reader:
         return is_without, self._labels()
 
     def _labels(self) -> tuple[str, ...]:
-        self._want("(")
-        labels = []
-        while not self._is_sign(")"):
-            labels.append(self._label())
-            if not self._is_sign(","):
-                break
-            self._take()
-        self._want(")")
-        return tuple(labels)
+        return self._listed("(", self._label, ")")
 
     def _label(self) -> str:
         token = self._take()
@@ -336,14 +324,18 @@ class _Reader:
         return token.text
 
     def _arguments(self) -> tuple[Expression, ...]:
-        self._want("(")
+        return self._listed("(", self.expression, ")")
+
+    def _listed(self, opens: str, read: Callable[[], T], closes: str) -> tuple[T, ...]:
+        """What stands between two signs, with commas; one more may stand behind the last."""
+        self._want(opens)
         found = []
-        while not self._is_sign(")"):
-            found.append(self.expression())
+        while not self._is_sign(closes):
+            found.append(read())
             if not self._is_sign(","):
                 break
             self._take()
-        self._want(")")
+        self._want(closes)
         return tuple(found)
 
     # --- tokens -------------------------------------------------------------------------------------

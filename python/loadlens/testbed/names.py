@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 
+from loadlens.design.fill import as_text
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Scalar
 
@@ -100,10 +101,3 @@ class Names:
             where=where,
             hint=f"did you mean ${near[0]}?" if near else f"known: {', '.join(sorted(self._values))}",
         )
-
-
-def as_text(value: Scalar) -> str:
-    """A value as it is written into a command: true and false as in the study file."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from loadlens import asking
 from loadlens.errors import TestbedError
 from loadlens.looks import reasons
-from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service
+from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service, Use
 from loadlens.model.workload import Target, Tls
 from loadlens.testbed import ports as tcp
 from loadlens.testbed import resetting
@@ -405,18 +405,18 @@ class Testbed:
 
     def databases(self) -> dict[str, str]:
         """Where the PostgreSQL servers are, as `$NAME.url` has it."""
-        return {
-            replica.service.name: PIECES[replica.service.use].url(tcp.HOST, replica.port(None))
-            for replica in self._all_replicas()
-            if replica.service.use == "postgres"
-        }
+        return self._urls("postgres")
 
     def metric_servers(self) -> dict[str, str]:
         """Where the Prometheus servers are, by service."""
+        return self._urls("prometheus")
+
+    def _urls(self, use: Use) -> dict[str, str]:
+        """By service."""
         return {
-            replica.service.name: PIECES[replica.service.use].url(tcp.HOST, replica.port(None))
+            replica.service.name: PIECES[use].url(tcp.HOST, replica.port(None))
             for replica in self._all_replicas()
-            if replica.service.use == "prometheus"
+            if replica.service.use == use
         }
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.findings.common import evidence as weigh
-from loadlens.model.facts import Curve, ProcessWatch, ReceivedWatch, Step
+from loadlens.model.facts import Curve, ProcessWatch, ReceivedWatch, RequestClass, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.quality import OwnCores
 from loadlens.stats import saturation as load
@@ -296,6 +296,11 @@ def cores_of(curve: Curve, step: Step) -> float:
     known = [cores for cores in quotas if cores is not None]
     is_known = bool(known) and len(known) == len(quotas)
     return min(curve.cores_allotted, sum(known)) if is_known else curve.cores_allotted
+
+
+def dearest(curve: Curve, step: Step) -> RequestClass | None:
+    """The class of requests that is dearest alone, as it is at a level; else the longest there."""
+    return next((one for one in step.classes if one.label == curve.dearest), step.longest_class())
 
 
 def cores_used(step: Step) -> Interval | Insufficient:
