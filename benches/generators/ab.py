@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, refuse_flow, refuse_rate
+from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
 from benches.works import Work
 
 
@@ -36,4 +35,4 @@ def _version() -> str:
     return asked("ab", "-V").removeprefix("This is ").partition(" <")[0]
 
 
-AB = Generator("ab", command, lambda: None if shutil.which("ab") else "not installed", _version, read)
+AB = Generator("ab", command, on_path("ab"), _version, read)

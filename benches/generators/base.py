@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,6 +80,11 @@ class Generator:
     counted: Callable[[str], Counted] | None = None  # its own counts, from its stdout
     has_random_body: bool = False
     is_slow: bool = False  # several times the cost of the others: measured in a set of its own
+
+
+def on_path(program: str) -> Callable[[], str | None]:
+    """Why a generator is missing whose program is looked for on the PATH."""
+    return lambda: None if shutil.which(program) else "not installed"
 
 
 def asked(*command: str) -> str:

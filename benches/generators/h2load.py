@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from benches.generators.base import CannotDo, Generator, Scene, Told, asked, refuse_flow, refuse_rate
+from benches.generators.base import CannotDo, Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
 from benches.works import Work
 
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -33,7 +32,7 @@ def read(text: str, folder: Path) -> Told:
 H2LOAD = Generator(
     "h2load",
     command,
-    lambda: None if shutil.which("h2load") else "not installed",
+    on_path("h2load"),
     lambda: asked("h2load", "--version"),
     read,
 )

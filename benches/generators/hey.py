@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, refuse_flow, refuse_rate
+from benches.generators.base import Generator, Scene, Told, on_path, refuse_flow, refuse_rate
 from benches.generators.go import module_version
 from benches.works import Work
 
@@ -35,7 +34,7 @@ def read(text: str, folder: Path) -> Told:
 HEY = Generator(
     "hey",
     command,
-    lambda: None if shutil.which("hey") else "not installed",
+    on_path("hey"),
     lambda: module_version("hey"),
     read,
     is_slow=True,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked
+from benches.generators.base import Generator, Scene, Told, asked, on_path
 from benches.works import Work
 
 SUMMARY = "k6-summary.json"
@@ -72,7 +71,7 @@ def read(text: str, folder: Path) -> Told:
 K6 = Generator(
     "k6",
     command,
-    lambda: None if shutil.which("k6") else "not installed",
+    on_path("k6"),
     lambda: asked("k6", "version"),
     read,
     has_random_body=True,

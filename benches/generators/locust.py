@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from pathlib import Path
 
-from benches.generators.base import CannotDo, Generator, Scene, Told, asked, refuse_rate
+from benches.generators.base import CannotDo, Generator, Scene, Told, asked, on_path, refuse_rate
 from benches.works import Work
 
 PREFIX = "locust"
@@ -62,7 +61,7 @@ def read(text: str, folder: Path) -> Told:
 LOCUST = Generator(
     "locust",
     command,
-    lambda: None if shutil.which("locust") else "not installed",
+    on_path("locust"),
     lambda: asked("locust", "--version").partition(" from ")[0],
     read,
     has_random_body=True,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, refuse_flow
+from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow
 from benches.works import Work
 
 
@@ -38,8 +37,4 @@ def read(text: str, folder: Path) -> Told:
     return Told(at["p50"], at["p99"], at["p99.9"], said["summary"]["slowest"])
 
 
-def _why_missing() -> str | None:
-    return None if shutil.which("oha") else "not installed"
-
-
-OHA = Generator("oha", command, _why_missing, lambda: asked("oha", "--version"), read, is_slow=True)
+OHA = Generator("oha", command, on_path("oha"), lambda: asked("oha", "--version"), read, is_slow=True)

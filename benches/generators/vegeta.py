@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, refuse_flow
+from benches.generators.base import Generator, Scene, Told, on_path, refuse_flow
 from benches.generators.go import module_version
 from benches.works import Work
 
@@ -42,7 +41,7 @@ def read(text: str, folder: Path) -> Told:
 VEGETA = Generator(
     "vegeta",
     command,
-    lambda: None if shutil.which("vegeta") else "not installed",
+    on_path("vegeta"),
     lambda: module_version("vegeta"),
     read,
     is_slow=True,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, refuse_flow, refuse_rate
+from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
 from benches.works import Work
 
 POST = """\
@@ -46,7 +45,7 @@ def read(text: str, folder: Path) -> Told:
 WRK = Generator(
     "wrk",
     command,
-    lambda: None if shutil.which("wrk") else "not installed",
+    on_path("wrk"),
     lambda: asked("wrk", "-v").partition(" Copyright")[0],
     read,
     has_random_body=True,
