@@ -38,6 +38,14 @@ def test_go_takes_one_dash_or_two_and_a_sign_of_equality(words: list[str]) -> No
     assert rest == ["URL"]
 
 
+@pytest.mark.parametrize("reader", [getopt, go_flags])
+def test_two_dashes_end_the_flags(reader) -> None:  # type: ignore[no-untyped-def]
+    given, rest = reader(["-k", "--", "-n", "10"], FLAGS, "ab")
+
+    assert read(given) == [("k", "")]
+    assert rest == ["-n", "10"]
+
+
 @pytest.mark.parametrize(
     ("reader", "words", "said"),
     [

@@ -106,6 +106,16 @@ def test_a_plain_load_has_no_faults(name: str) -> None:
     assert DRIVERS[name].faults(plan()) == []
 
 
+@pytest.mark.parametrize("name", ["ab", "k6", "locust", "oha"])
+def test_each_user_has_a_request_to_send(name: str) -> None:
+    def asked(requests: int) -> list[str]:
+        made = replace(plan(workload=Closed(users=4, requests=requests)), duration_ns=None)
+        return [fault.feature for fault in DRIVERS[name].faults(made)]
+
+    assert asked(3) == ["requests"]
+    assert asked(4) == []
+
+
 def test_wrk_counts_to_no_number_of_requests() -> None:
     assert DRIVERS["wrk"].faults(plan(workload=Closed(users=2, requests=10)))
 
