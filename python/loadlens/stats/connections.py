@@ -36,6 +36,7 @@ class KeepAlive:
     seconds: float | None  # the limit, with `age`
     share: float  # of the connections it closed that bear it out
     closed: int  # connections that it closed
+    requests_per_connection: float  # answered over opened, a cross-check of `requests`
     same_requests: float  # of those it closed, the share that had served the most frequent number
     same_age: float  # and the share that lived within a tenth of the median
     age_s: float  # the median
@@ -62,7 +63,7 @@ def keep_alive(requests: Ints, age_s: Floats, closed_by_service: Bools) -> KeepA
     ages = age_s[closed_by_service]
     middle = float(np.median(ages))
     near = float((np.abs(ages - middle) <= SAME_AGE * middle).mean()) if middle > 0 else 0.0
-    rest = (closed.size, share, near, middle)
+    rest = (closed.size, float(requests.sum() / requests.size), share, near, middle)
     if share >= SAME_COUNT and int(values[counts.argmax()]) > 0:
         return KeepAlive("count", int(values[counts.argmax()]), None, share, *rest)
     if near >= SAME_COUNT:
@@ -168,3 +169,45 @@ def fairness(requests: Floats) -> Fairness | Insufficient:
     tenth = max(1, requests.size // 10)
     worst = float(ordered[:tenth].mean())
     return Fairness(index, float(ordered[-tenth:].mean()) / worst if worst > 0 else float("inf"))
+
+
+Policy = Literal["balanced", "random", "sticky"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """How requests find their worker, as far as counts tell."""
+
+    policy: Policy
+    dispersion: float  # of the counts of a window: 1 for random draws, 0 for turns, above 1 for sticky ones
+
+
+def assignment(counts: Floats, *, level: float = UNFAIR_LEVEL) -> Assignment | Insufficient:
+    """Return how requests were assigned to workers, from how many each got in windows of time.
+
+    Args:
+        counts: Requests of each worker in each window, shape (windows, workers); 5 a cell on average at
+            least.
+        level: Of each of the two tests.
+
+    Returns:
+        `random` when counts scatter as independent draws do, `balanced` when they scatter less (turns, least
+        connections, one accept queue), `sticky` when they scatter more (connections that stay, weights).
+
+    Source: Pearson's index of dispersion, chi-square with windows x (workers - 1) degrees of freedom.
+    """
+    if counts.ndim != 2 or counts.shape[1] < 2 or counts.shape[0] < 1:
+        return Insufficient("needs counts of at least 2 workers")
+    counts = counts[counts.sum(axis=1) > 0]
+    if counts.size == 0 or counts.mean() < 5:
+        return Insufficient("fewer than 5 requests a worker and window")
+    windows, workers = counts.shape
+    expected = counts.mean(axis=1, keepdims=True)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    freedom = windows * (workers - 1)
+    policy: Policy = "random"
+    if float(distributions.chi2.cdf(statistic, freedom)) < level:
+        policy = "balanced"
+    elif float(distributions.chi2.sf(statistic, freedom)) < level:
+        policy = "sticky"
+    return Assignment(policy, statistic / freedom)

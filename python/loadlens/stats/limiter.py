@@ -1,4 +1,4 @@
-"""Which rate limit a service enforces: its rate and its burst.
+"""Which rate limit a service enforces: its rate, its burst, and whether it refuses or delays.
 
 Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token buckets).
 """
@@ -6,6 +6,7 @@ Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,6 +16,7 @@ from loadlens.stats.queues import erlang_b
 from loadlens.stats.within import rate, share
 
 LEAST_REFUSED = 0.01
+AGREEMENT = 0.03  # of the share that rate and offered load predict
 EVEN = 0.2  # index of dispersion of accepted counts: a limiter lets them through evenly
 FEWEST_INTERVALS = 8
 
@@ -77,6 +79,58 @@ def limiter(accepted: Floats, refused: Floats, lengths_s: Floats) -> Limiter | I
 def expected_refused(limit_per_s: float, offered_per_s: float) -> float:
     """Return the share that a limit refuses of an offered rate: 1 - r / lambda, 0 below the limit."""
     return max(0.0, 1 - limit_per_s / offered_per_s)
+
+
+def same_limit(found: list[tuple[float, Limiter]]) -> bool | None:
+    """Whether refusals at several offered rates come from one limit.
+
+    Args:
+        found: Offered requests per second and what was found there; none is known with fewer than two rates.
+
+    Returns:
+        Whether at each rate the refused share is within 3 points of what the limit found at the others
+        predicts. An overloaded service, too, refuses what it cannot do, but not the same amount at every
+        rate.
+    """
+    if len(found) < 2:
+        return None
+    for place, (offered, own) in enumerate(found):
+        others = [one.rate_per_s.point for i, (_, one) in enumerate(found) if i != place]
+        if abs(own.refused.point - expected_refused(float(np.median(others)), offered)) > AGREEMENT:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Delaying:
+    """What tells a limiter that delays from a pool that is full."""
+
+    verdict: Literal["limiter", "pool", "unknown"]
+    parallelism_change: float  # factor between the two kinds of requests
+
+
+def delays_or_pools(
+    capacity: tuple[float, float], alone_s: tuple[float, float], *, tolerance: float = 0.15
+) -> Delaying | Insufficient:
+    """Return whether a plateau with idle CPU is a rate that is held or a number of places.
+
+    Args:
+        capacity: Plateaus of two kinds of requests of different length, per second.
+        alone_s: Their response times alone, seconds; they must differ by half or more.
+        tolerance: Relative.
+
+    Returns:
+        `limiter` when the throughput is the same for both, `pool` when capacity x time alone is.
+    """
+    lengths = max(alone_s) / min(alone_s)
+    if lengths < 1.5:
+        return Insufficient("both kinds of requests take about equally long: nothing tells them apart")
+    throughput = max(capacity) / min(capacity)
+    first, second = (x * s for x, s in zip(capacity, alone_s, strict=True))
+    places = max(first, second) / min(first, second)
+    if throughput <= 1 + tolerance:
+        return Delaying("limiter", places)
+    return Delaying("pool" if places <= 1 + tolerance else "unknown", places)
 
 
 def expected_under_way(places: int, refused: float) -> float:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from loadlens.stats.counts import IntervalCounts
-from loadlens.stats.interval import Insufficient, Interval
+from loadlens.stats.interval import Floats, Insufficient, Interval, Ints, same_shape
 from loadlens.stats.within import quantile, share
 
 LATE_FLOOR_S = 0.001
@@ -30,7 +30,8 @@ class Omission:
     mean_ratio: float  # mean response / mean service: 1 is none
     tail_ratio: float | None  # p99 of response / p99 of service; none when either is not known
     late: Interval | Insufficient  # share that the generator sent later than matters
-    lag_p99_s: float  # generator's own, from when a request could leave
+    lag_p50_s: float  # generator's own, from when a request could leave
+    lag_p99_s: float
     lag_max_s: float
     shortfall: float  # share of what was due that was never issued
     verdict: Literal["none", "waited", "late"]
@@ -73,11 +74,31 @@ def omission(
         mean_ratio,
         tail_ratio,
         late,
+        _at(lag, 0.5),
         _at(lag, 0.99),
         float(lag.upper.max()),
         1 - issued / due if due else 0.0,
         verdict,
     )
+
+
+def waited_share(due_s: Floats, sent_s: Floats, stands_for: Ints, own_lag_s: float) -> float:
+    """Return the share of requests that waited for a connection or a place before they were sent.
+
+    Args:
+        due_s, sent_s: Of each sample, shape (samples,).
+        stands_for: How many requests each sample stands for, same shape.
+        own_lag_s: p99 of the generator's own lateness: what is later waited for something else.
+
+    Returns:
+        0 to 1; NaN without samples.
+    """
+    same_shape(due_s, sent_s, stands_for)
+    total = float(stands_for.sum())
+    if total == 0:
+        return float("nan")
+    waited = sent_s - due_s > max(LATE_FLOOR_S, own_lag_s)
+    return float(stands_for[waited].sum()) / total
 
 
 def _mean(counts: IntervalCounts) -> float:

@@ -4,7 +4,9 @@ While answers come at random at a rate X, none of n gaps is longer than ln(n / a
 alpha. A longer one is a pause, and what is shorter cannot be told from chance: the shortest pause that could
 have been seen belongs to every answer, above all to "none".
 
-Source: E. J. Gumbel 1958 (extreme of exponential gaps).
+Sources: extreme of exponential gaps (E. J. Gumbel 1958); K. V. Mardia and P. E. Jupp, Directional Statistics,
+    2000
+(phase concentration).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ FEWEST_EVENTS = 4  # three spacings
 FEWEST_FOR_MULTIPLES = 6
 REGULAR = 0.3  # coefficient of variation of the spacings
 OFF_BEAT = 0.1  # of the period: how far an event may lie beside its multiple
+IN_PHASE = 0.8
 MANY_SPACINGS = 8
 FEW_REGULAR = 0.1  # variation with fewer: three distances at random are as alike one time in two hundred
 FEWEST_SINGLE = 2  # distances of one beat, when others are of several
@@ -36,6 +39,7 @@ class Beat:
 
     period_s: float
     variation: float  # coefficient of variation of the spacings, missed beats divided out
+    concentration: float  # of the phases, 0-1: 1 is a clock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +145,7 @@ def beat_of(times_s: Floats) -> Beat | None:
     middle = float(spacings.mean())
     variation = float(spacings.std(ddof=1)) / middle if middle > 0 else math.inf
     if variation < REGULAR:
-        return Beat(middle, variation)
+        return Beat(middle, variation, phase_concentration(times_s, middle))
     if times_s.size < FEWEST_FOR_MULTIPLES:
         return None
     period = float(np.median(spacings[spacings <= 1.5 * spacings.min()]))
@@ -153,7 +157,7 @@ def beat_of(times_s: Floats) -> Beat | None:
     if np.any(off > OFF_BEAT):
         return None
     variation = float((spacings / beats).std(ddof=1)) / period
-    return Beat(period, variation)
+    return Beat(period, variation, phase_concentration(times_s, period))
 
 
 def beat_of_lives(lives: Sequence[Floats]) -> Beat | None:
@@ -187,7 +191,23 @@ def beat_of_lives(lives: Sequence[Floats]) -> Beat | None:
         return None
     if variation >= (REGULAR if spacings.size >= MANY_SPACINGS else FEW_REGULAR):
         return None
-    return Beat(near, variation)
+    weights = [times.size for times in lives if times.size > 1]
+    phases = [phase_concentration(times, near) for times in lives if times.size > 1]
+    return Beat(near, variation, float(np.average(phases, weights=weights)))
+
+
+def phase_concentration(times_s: Floats, period_s: float) -> float:
+    """Return how much events come at one phase of a period: 1 always, about 1 / sqrt(n) by chance.
+
+    Args:
+        times_s: Shape (events,).
+        period_s: Such as that of a scrape; above 0.8 (`IN_PHASE`) the events keep its time.
+
+    Source: Mardia and Jupp 2000, mean resultant length.
+    """
+    if not times_s.size:
+        return 0.0
+    return float(abs(np.exp(2j * math.pi * times_s / period_s).mean()))
 
 
 def sawtooth(due_s: Floats, response_s: Floats, begin_s: float, end_s: float) -> Interval | Insufficient:
@@ -214,6 +234,22 @@ def sawtooth(due_s: Floats, response_s: Floats, begin_s: float, end_s: float) ->
         float(inside.sum()),
         "Theil-Sen within a stall",
     )
+
+
+def overlap(found: Pauses, begin_s: Floats, end_s: Floats) -> float:
+    """Return the share of pauses during which something else was noted, such as a collection or a throttling.
+
+    Args:
+        found: Pauses.
+        begin_s, end_s: When it was noted, shape (events,), on the same clock.
+
+    Returns:
+        0 to 1, of the pauses' number; 0 without pauses.
+    """
+    if not found.begin_s.size or not begin_s.size:
+        return 0.0
+    end = found.begin_s + found.length_s
+    return float(((found.begin_s[:, None] < end_s) & (end[:, None] > begin_s)).any(axis=1).mean())
 
 
 def undisturbed(begin_s: Floats, end_s: Floats, found: Pauses) -> Bools:

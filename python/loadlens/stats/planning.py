@@ -8,6 +8,7 @@ belong); W. Whitt, Management Science 35 (11), 1989 (run lengths of queues).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from scipy import stats as distributions
 
@@ -18,6 +19,28 @@ MOST_TRIALS = 1000
 POWER = 0.80
 TAIL_CORRELATION = 4.0  # fitted to M/M/1: within a factor 1.4 for p99 from a utilisation of 0.3 on
 MIDDLE_CORRELATION = 1.3  # the same for p50, within 1.6 from 0.5 on
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How to spend a given time on trials."""
+
+    trials: int
+    seconds: float  # of each, without restart and warm-up
+    half_width: float  # expected of the 95 % interval, relative
+
+
+def half_width_factor(trials: int, *, confidence: float = 0.95) -> float:
+    """Return the half-width of Student's interval in standard deviations between trials.
+
+    Args:
+        trials: At least 2; with 2 it is 9, which is no answer.
+        confidence: Of the interval.
+
+    Returns:
+        t(trials - 1) / sqrt(trials).
+    """
+    return float(distributions.t.ppf(0.5 + confidence / 2, trials - 1)) / math.sqrt(trials)
 
 
 def trials_for(half_width: float, pilot_spread: float, pilot_trials: int) -> int:
@@ -38,6 +61,33 @@ def trials_for(half_width: float, pilot_spread: float, pilot_trials: int) -> int
     """
     t = float(distributions.t.ppf(0.975, pilot_trials - 1))
     return max(pilot_trials, math.ceil((t * pilot_spread / half_width) ** 2 - 1e-9))
+
+
+def best_split(between: float, within_at_1_s: float, restart_s: float, total_s: float) -> Split | None:
+    """Return how many trials of which length give the narrowest interval in a given time.
+
+    Args:
+        between: Standard deviation between trials, log scale.
+        within_at_1_s: Standard error within a trial of one second, log scale; it falls with the root of the
+            length.
+        restart_s: Restart and warm-up of a trial, seconds.
+        total_s: What may be spent, seconds.
+
+    Returns:
+        The best of 3 and more trials; none when not even three of one second fit.
+
+    Source: Kalibera and Jones 2013.
+    """
+    best: Split | None = None
+    for trials in range(FEWEST_TRIALS, MOST_TRIALS + 1):
+        seconds = total_s / trials - restart_s
+        if seconds < 1:
+            break
+        spread = math.sqrt(between**2 + within_at_1_s**2 / seconds)
+        width = half_width_factor(trials) * spread
+        if best is None or width < best.half_width:
+            best = Split(trials, seconds, width)
+    return best
 
 
 def best_trial_length(between: float, within_at_1_s: float, restart_s: float) -> float:
@@ -86,6 +136,14 @@ def correlation_time(utilisation: float, p: float) -> float:
         return math.inf
     factor = TAIL_CORRELATION if p > 0.5 else MIDDLE_CORRELATION
     return max(1.0, factor * utilisation / (1 - utilisation) ** 2)
+
+
+def relaxation_time(service_rate: float, utilisation: float) -> float:
+    """Return the time in which an M/M/1 queue forgets how it began, seconds; infinite at full load.
+
+    Source: 1 / (mu (1 - sqrt(rho))^2), Whitt 1989.
+    """
+    return math.inf if utilisation >= 1 else 1 / (service_rate * (1 - math.sqrt(utilisation)) ** 2)
 
 
 def pairs_for(effect: float, spread: float, *, power: float = POWER, level: float = 0.05) -> int:

@@ -5,7 +5,7 @@ clearly better than a plain bend and the load went past the peak; on queues that
 invent one, and capacity would come out a sixth too high.
 
 Sources: N. J. Gunther, Guerrilla Capacity Planning, 2007 (the law); N. Sugiura, Communications in Statistics
-A7, 1978 (corrected Akaike criterion); B. Efron 1979 (bootstrap of residuals).
+A7, 1978 (corrected Akaike criterion); B. Efron 1979 (bootstrap of residuals); L. Kleinrock 1979 (power).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ FEWEST_OBSERVATIONS = 8  # three parameters and a variance must leave some freed
 FEWEST_LEVELS = 4
 RESAMPLES = 200
 WIDENING = 1.15  # the plain bootstrap of residuals covers 89 to 93 % at a nominal 95 %
+NEAR_TOP = 0.95
 METHOD = "bootstrap of residuals over trials"
 
 Kind = Literal["linear", "hinge", "usl"]
@@ -128,6 +129,37 @@ def scalability(
     if isinstance(peak, Insufficient):
         capacity = Insufficient(f"not identified: {peak.reason}")
     return Scalability(kind, scores, capacity, no_bend, peak, interval(lambda x: float(x[1])), coherency)
+
+
+def isotonic_knee(users: Floats, throughput: Floats, weights: Floats | None = None) -> float:
+    """Return the smallest tested load that reaches 95 % of the highest throughput: as fine as the grid.
+
+    Args:
+        users: Load of each level, shape (levels,).
+        throughput: Mean completions per second of each, same shape.
+        weights: One over the variance of each mean; equal when none are given.
+
+    Returns:
+        Users, from the increasing fit: a single level that is high by luck does not decide.
+    """
+    same_shape(users, throughput)
+    order = np.argsort(users)
+    fit = optimize.isotonic_regression(
+        throughput[order], weights=None if weights is None else weights[order]
+    ).x
+    return float(users[order][np.flatnonzero(fit >= NEAR_TOP * fit.max())[0]])
+
+
+def most_efficient(users: Floats, throughput: Floats, response_s: Floats) -> float:
+    """Return the tested load with most throughput per response time (power): a good place to run.
+
+    Args:
+        users, throughput, response_s: Of each level, shape (levels,); mean seconds.
+
+    Source: Kleinrock 1979.
+    """
+    same_shape(users, throughput, response_s)
+    return float(users[np.argmax(throughput / response_s)])
 
 
 # --- the three models, all on the logarithm of throughput -------------------------------------------------

@@ -11,6 +11,7 @@ from loadlens.stats.accounting import (
     Part,
     attribute_excess,
     counted,
+    in_flight_at_edges,
     period_of,
     periodic,
     reconcile,
@@ -72,7 +73,7 @@ def test_books_with_every_source_known_never_raise_an_alarm() -> None:
             Part("client", sent - refused, sent - refused),
             periodic("scrapes", 120, 1.0),
             periodic("checks", 120, 5.0),
-            Part("under way at the edges", -10, 10),
+            in_flight_at_edges(10),
         )
         assert reconcile(seen, parts).unexplained == 0
 
@@ -81,8 +82,7 @@ def test_a_source_of_one_request_in_two_seconds_is_always_found() -> None:
     random = np.random.default_rng(4)
     missed = sum(
         reconcile(
-            28_800 + int(random.poisson(60)),
-            (Part("client", 28_800, 28_800), Part("under way at the edges", -10, 10)),
+            28_800 + int(random.poisson(60)), (Part("client", 28_800, 28_800), in_flight_at_edges(10))
         ).unexplained
         == 0
         for _ in range(1000)

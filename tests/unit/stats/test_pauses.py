@@ -13,7 +13,9 @@ from loadlens.stats.pauses import (
     beat_of,
     beat_of_lives,
     joined,
+    overlap,
     pauses,
+    phase_concentration,
     sawtooth,
     shortest_visible,
     undisturbed,
@@ -56,6 +58,7 @@ def test_pauses_are_found_with_their_period(utilisation: float) -> None:
     assert np.median(found.length_s) == pytest.approx(0.205, abs=0.015)  # and the time to the next completion
     assert found.beat is not None
     assert found.beat.period_s == pytest.approx(5.0, abs=0.02)
+    assert found.beat.concentration > 0.99
 
 
 @pytest.mark.parametrize("utilisation", [0.3, 0.8])
@@ -134,6 +137,13 @@ def test_three_events_have_no_period() -> None:
     assert beat_of(np.array([1.0, 2.0, 3.0])) is None
 
 
+def test_events_of_a_clock_are_in_phase_and_random_ones_are_not() -> None:
+    random = np.random.default_rng(1)
+
+    assert phase_concentration(np.arange(20) * 5.0 + 2.0, 5.0) == pytest.approx(1.0)
+    assert phase_concentration(random.uniform(0, 1000, 200), 5.0) < 0.25  # 1 / sqrt(200) is 0.07
+
+
 @pytest.mark.parametrize("utilisation", [0.3, 0.8])
 def test_who_arrives_later_in_a_stall_waits_less_by_one_minus_utilisation(utilisation: float) -> None:
     slopes = []
@@ -149,6 +159,14 @@ def test_who_arrives_later_in_a_stall_waits_less_by_one_minus_utilisation(utilis
 
 def test_a_stall_with_four_requests_in_it_has_no_slope() -> None:
     assert isinstance(sawtooth(np.arange(4.0), np.arange(4.0), -1.0, 9.0), Insufficient)
+
+
+def test_collections_that_cover_the_pauses_are_told_from_those_that_do_not() -> None:
+    found = seen(3, 0.3, 5.0, 0.2)
+
+    assert overlap(found, found.begin_s + 0.05, found.begin_s + 0.15) == 1.0
+    assert overlap(found, found.begin_s + 2.0, found.begin_s + 2.1) == 0.0
+    assert overlap(found, found.begin_s[:6], found.begin_s[:6] + 0.1) == pytest.approx(6 / found.begin_s.size)
 
 
 def test_requests_that_were_under_way_in_a_pause_are_marked() -> None:
@@ -180,6 +198,7 @@ def test_a_period_is_seen_through_the_gaps_between_trials(period: float) -> None
 
     assert found is not None
     assert found.period_s == pytest.approx(period, rel=0.003)
+    assert found.concentration > 0.9
 
 
 def test_each_life_has_a_phase_of_its_own() -> None:

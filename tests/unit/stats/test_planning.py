@@ -10,16 +10,24 @@ from scipy import stats as distributions
 
 from loadlens.stats.interval import Interval
 from loadlens.stats.planning import (
+    best_split,
     best_trial_length,
     correlation_time,
+    half_width_factor,
     pairs_for,
     power_of_pairs,
+    relaxation_time,
     requests_for_quantile,
     trials_for,
 )
 from loadlens.stats.within import correlation_time as measured_correlation_time
 from loadlens.stats.within import quantile
 from tests.unit.stats.queues import by_second, mm1
+
+
+@pytest.mark.parametrize(("trials", "factor"), [(2, 8.98), (3, 2.48), (5, 1.24), (10, 0.72)])
+def test_half_widths_are_those_of_the_table_of_t(trials: int, factor: float) -> None:
+    assert half_width_factor(trials) == pytest.approx(factor, abs=0.005)  # t / sqrt(m), any table
 
 
 def test_two_stages_keep_the_promised_width_and_coverage() -> None:
@@ -36,6 +44,20 @@ def test_two_stages_keep_the_promised_width_and_coverage() -> None:
 
 def test_a_pilot_that_is_narrow_enough_needs_no_more_trials() -> None:
     assert trials_for(0.5, 0.01, 3) == 3
+
+
+def test_many_short_trials_beat_few_long_ones() -> None:
+    # between 3 %, within 30 % / sqrt(T), restart 20 s, 1,200 s: 21 trials of 37 s give 2.6 %, by enumeration
+    best = best_split(0.03, 0.30, 20.0, 1200.0)
+
+    assert best is not None
+    assert best.trials == 21
+    assert best.seconds == pytest.approx(1200 / 21 - 20)
+    assert best.half_width == pytest.approx(0.0262, abs=0.0001)
+
+
+def test_a_budget_for_less_than_three_trials_has_no_split() -> None:
+    assert best_split(0.03, 0.3, 20.0, 62.0) is None
 
 
 def test_the_best_length_balances_restart_and_variation() -> None:
@@ -73,6 +95,7 @@ def test_the_rule_for_correlation_is_near_what_a_queue_shows() -> None:
 def test_an_idle_queue_has_no_correlation_and_a_full_one_no_end_of_it() -> None:
     assert correlation_time(0.05, 0.5) == 1.0
     assert correlation_time(1.0, 0.99) == math.inf
+    assert relaxation_time(200.0, 0.81) == pytest.approx(1 / (200 * 0.01))
 
 
 def test_power_is_that_of_the_noncentral_t_by_simulation() -> None:

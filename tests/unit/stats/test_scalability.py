@@ -11,6 +11,8 @@ from loadlens.stats.interval import Insufficient, Interval
 from loadlens.stats.scalability import (
     Scalability,
     Usl,
+    isotonic_knee,
+    most_efficient,
     scalability,
 )
 from tests.unit.stats.binomial import at_least
@@ -113,3 +115,16 @@ def test_the_peak_of_the_law_is_where_its_derivative_is_zero() -> None:
 def test_too_few_levels_or_trials_are_refused() -> None:
     assert isinstance(scalability(np.repeat([1.0, 2.0, 4.0], 3), np.ones(9)), Insufficient)
     assert isinstance(scalability(np.arange(1.0, 6.0), np.ones(5)), Insufficient)
+
+
+def test_one_lucky_level_does_not_move_the_isotonic_knee() -> None:
+    users = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+
+    assert isotonic_knee(users, np.array([25.0, 50.0, 102.0, 98.0, 100.0])) == 4.0
+
+
+def test_most_throughput_for_the_time_is_where_a_lone_user_is_without_thinking() -> None:
+    # one server, no think time: X is 1 / D from the first user on and R = N D (Kleinrock 1979)
+    users = np.array([1.0, 2.0, 4.0])
+
+    assert most_efficient(users, np.full(3, 10.0), 0.1 * users) == 1.0

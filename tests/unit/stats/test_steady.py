@@ -10,6 +10,7 @@ import pytest
 from loadlens.stats.interval import Insufficient, ShapeError
 from loadlens.stats.steady import (
     Steadiness,
+    common_cut,
     level_cut,
     mser_cut,
     segments,
@@ -164,6 +165,17 @@ def test_pauses_that_are_left_out_are_no_shifts() -> None:
     assert (found.kind, found.cut) == ("cyclic", 0)
     with pytest.raises(ShapeError):
         steadiness(series, left_out=pause[1:])
+
+
+def test_arms_that_are_compared_are_cut_alike() -> None:
+    short, long = (np.log(0.1) + noise(seed, 120) for seed in (2, 9))
+    short[:10] += 0.5
+    long[:20] += 0.5
+
+    found = [steady(np.exp(series)) for series in (short, long)]
+
+    assert common_cut([*found, Insufficient("too short")]) == found[1].cut == 20
+    assert common_cut([]) == 0
 
 
 def test_equal_figures_have_no_trend() -> None:
