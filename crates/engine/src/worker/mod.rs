@@ -6,7 +6,8 @@
 //! were measured (64, 256): no cheaper, and requests leave 300 us late instead of 80.
 //!
 //! Here are the loop and the account of its time; `sending` and `receiving` do what happens on connections,
-//! `exchange` what follows for users, `closing` the end of the measured part and of the run.
+//! `exchange` what follows for users, `closing` the end of the measured part and of the run; `unseen` is what the
+//! thread may have missed.
 
 mod closing;
 mod connections;
@@ -18,6 +19,7 @@ mod receiving;
 pub mod reply;
 mod sending;
 pub mod timers;
+mod unseen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,6 +37,7 @@ pub use control::{Control, STOP_AHEAD};
 use lane::Lane;
 use reply::Store;
 use timers::{Kind, Timer, Timers, UserRef};
+use unseen::{Seen, Stalls};
 
 /// Bytes of the one receive buffer of a thread.
 pub const RECEIVE_BYTES: usize = 64 << 10;
@@ -102,59 +105,6 @@ pub struct WorkerEnd {
     pub at: u64,
     /// Buffers of answers and requests that nobody gave back; anything but 0 is a leak.
     pub buffers_lost: usize,
-}
-
-/// Until when all that came has been looked at.
-///
-/// A deadline counts only up to there: a thread that was kept from its core for longer than a time-out finds
-/// answers in its sockets when it comes back, and those were not late.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    until: u64,
-    /// When the present look at all connections began; a full buffer of events does not hold them all.
-    began: u64,
-    events: usize,
-}
-
-impl Seen {
-    /// Takes notice of a wait that began at `began` and gave so many events, which have all been served.
-    fn served(&mut self, began: u64, events: usize, connections: usize) {
-        if events < EVENTS {
-            self.until = began;
-            self.events = 0;
-            return;
-        }
-        if self.events == 0 {
-            self.began = began;
-        }
-        self.events += events;
-        // Ready connections come in turn, so after as many events as connections each had its turn.
-        if self.events >= connections {
-            self.until = self.began;
-            self.events = 0;
-        }
-    }
-}
-
-/// When the thread did not run, as far as it matters to the requests that are under way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stalls {
-    /// End and length; the oldest is overwritten first.
-    last: [(u64, u64); 16],
-    next: usize,
-}
-
-impl Stalls {
-    fn push(&mut self, end: u64, length: u64) {
-        self.last[self.next % self.last.len()] = (end, length);
-        self.next += 1;
-    }
-
-    /// How long the thread did not run after `from`, by the stalls that are still known.
-    fn since(&self, from: u64) -> u64 {
-        let after = |(end, length): &(u64, u64)| (*length).min(end.saturating_sub(from));
-        self.last.iter().map(after).sum()
-    }
 }
 
 /// One engine thread's state.
@@ -620,41 +570,5 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             u64::MAX
         };
         self.end.saturating_add(self.settings.drain_ns.min(longest))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_part_of_a_stall_that_a_request_lived_through_is_given_back() {
-        let mut stalls = Stalls::default();
-        assert_eq!(stalls.since(0), 0);
-
-        stalls.push(100, 40); // from 60 to 100
-        stalls.push(300, 50); // from 250 to 300
-
-        assert_eq!(stalls.since(10), 90);
-        assert_eq!(stalls.since(80), 70); // issued within the first one
-        assert_eq!(stalls.since(100), 50);
-        assert_eq!(stalls.since(300), 0);
-    }
-
-    #[test]
-    fn a_full_buffer_of_events_is_all_only_after_as_many_events_as_connections() {
-        let mut seen = Seen::default();
-
-        seen.served(10, 3, 1000); // not full: nothing was left
-        assert_eq!(seen.until, 10);
-        for began in [20, 30, 40] {
-            seen.served(began, EVENTS, 1000);
-            assert_eq!(seen.until, 10);
-        }
-        seen.served(50, EVENTS, 1000); // 1024 events, a turn for each
-        assert_eq!(seen.until, 20);
-        seen.served(60, EVENTS, 1000);
-        seen.served(70, 0, 1000);
-        assert_eq!(seen.until, 70);
     }
 }
