@@ -1,0 +1,189 @@
+//! The result of a run: docs/reference/record.md, "The result of the engine".
+//!
+//! The law of counting is checked for every stream, in release builds too (`requests`): what was counted when
+//! requests became due, were issued and ended must add up with what was found open at the end. Here are the whole and
+//! what is said of the generator; `stream` is one stream.
+
+mod requests;
+mod stream;
+
+use serde_json::{json, Value};
+
+use crate::error::Class;
+use crate::health::{Health, Signs};
+use crate::plan::{Plan, Role};
+use crate::program::Program;
+use crate::record::collector::{Collected, StreamTotals};
+use crate::record::grid::Phase;
+use crate::record::merge::{add_counts, Counts, StreamSum};
+use crate::units::seconds;
+use crate::worker::WorkerEnd;
+
+use super::machine::Machine;
+use super::{limits, Started};
+
+/// Everything that the result is made of.
+struct Material<'a> {
+    plan: &'a Plan,
+    program: &'a Program,
+    started: &'a Started,
+    collected: &'a Collected,
+    ends: &'a [WorkerEnd],
+    measured_s: f64,
+}
+
+pub(super) fn build(
+    plan: &Plan,
+    program: &Program,
+    started: &Started,
+    collected: &Collected,
+    ends: &[WorkerEnd],
+) -> Value {
+    let is_stopped = started.control.is_stopped();
+    let measured_s = seconds(collected.measured_ns);
+    let material = Material {
+        plan,
+        program,
+        started,
+        collected,
+        ends,
+        measured_s,
+    };
+    let streams: Vec<Value> = (0..plan.streams.len())
+        .map(|index| material.stream(index))
+        .collect();
+    let elapsed = ends.iter().map(|end| end.at).max().unwrap_or(0);
+    json!({
+        "schema_version": 1,
+        "status": if is_stopped { "stopped" } else { "complete" },
+        "reasons": material.reasons(),
+        "t0_unix_ns": started.t0_unix_ns,
+        "t0_monotonic_ns": started.t0,
+        "warmup_s": seconds(plan.warmup_ns.min(elapsed)),
+        "measured_s": measured_s,
+        "elapsed_s": seconds(elapsed),
+        "streams": streams,
+        "generator": Health::of(&material.signs()).and_notes(material.notes()),
+    })
+}
+
+impl Material<'_> {
+    fn signs(&self) -> Signs {
+        let measured = self.collected.measured_ns as f64;
+        let share = |of: fn(&crate::record::interval::LoopTally) -> u64| {
+            self.collected
+                .threads
+                .iter()
+                .map(|thread| of(thread) as f64 / measured)
+                .reduce(f64::max)
+        };
+        let is_measured = self.collected.measured_ns > 0;
+        let busy = self
+            .collected
+            .threads
+            .iter()
+            .map(|thread| thread.busy(measured))
+            .reduce(f64::max);
+        let (mut lag, mut response, mut service) = (Counts::new(), Counts::new(), Counts::new());
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            if stream.role == Role::Load {
+                add_counts(&mut lag, self.collected.streams[index].lag.counts());
+                add_counts(
+                    &mut response,
+                    self.collected.streams[index].response.counts(),
+                );
+                add_counts(&mut service, self.collected.streams[index].service.counts());
+            }
+        }
+        let quantile = |counts: &Counts, p| crate::record::merge::quantile(counts, p);
+        Signs {
+            threads: self.collected.threads.len(),
+            busy: busy.filter(|_| is_measured),
+            runq_wait: share(|thread| thread.runq_wait_ns).filter(|_| is_measured),
+            stalled: share(|thread| thread.stalled_ns).filter(|_| is_measured),
+            lag_p99_ns: quantile(&lag, 0.99),
+            response_p50_ns: quantile(&response, 0.5),
+            service_p99_ns: quantile(&service, 0.99),
+            requests_per_s: is_measured.then(|| self.ended() as f64 / self.measured_s),
+            cpu_ns: self.collected.cpu_ns,
+        }
+    }
+
+    /// Requests that ended in the measured part, well or not.
+    fn ended(&self) -> u64 {
+        let measured = &self.collected.phases[Phase::Measure as usize];
+        let of_stream = |totals: &StreamTotals| {
+            let answered = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed];
+            let answered: u64 = answered
+                .iter()
+                .map(|class| totals.classes[*class as usize])
+                .sum();
+            answered + totals.sum.failed.iter().sum::<u64>()
+        };
+        measured.iter().map(of_stream).sum()
+    }
+
+    /// What is to be known about the machine: what was said before the start, and ports that nearly ran out.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.started.notes.clone();
+        let Ok(machine) = Machine::look() else {
+            return notes;
+        };
+        let elapsed_s = seconds(self.ends.iter().map(|end| end.at).max().unwrap_or(0));
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            let mut whole = StreamSum::default();
+            for phase in &self.collected.phases {
+                whole.add_later(&phase[index].sum);
+            }
+            let closed = whole.closed.iter().sum::<u64>();
+            notes.extend(limits::ports_nearly_gone(
+                &machine,
+                stream,
+                limits::Ports {
+                    closed_by_us: whole.closed[0],
+                    open: whole.opened - closed,
+                    elapsed_s,
+                },
+            ));
+        }
+        notes
+    }
+
+    /// What is to be known about the record itself.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = self.collected.faults.clone();
+        let lost_samples: u64 = self.ends.iter().map(|end| end.remains.lost_samples).sum();
+        let lost_connections: u64 = self
+            .ends
+            .iter()
+            .map(|end| end.remains.lost_connections)
+            .sum();
+        if lost_samples > 0 {
+            reasons.push(format!(
+                "{lost_samples} rows of the sample log were not written: the disk was too slow"
+            ));
+        }
+        if lost_connections > 0 {
+            reasons.push(format!("{lost_connections} rows of the connection log were not written: the disk was too slow"));
+        }
+        for (index, stream) in self.plan.streams.iter().enumerate() {
+            for feed in self.feeds(index) {
+                if feed["is_used_up"] == true {
+                    reasons.push(format!(
+                        "feed {} was used up after its {} records, which ended the load of stream {}",
+                        feed["name"].as_str().unwrap_or_default(),
+                        feed["records"],
+                        stream.name
+                    ));
+                }
+            }
+        }
+        if self.collected.lost_values > 0 {
+            reasons.push(format!(
+                "{} times did not fit into the histograms",
+                self.collected.lost_values
+            ));
+        }
+        reasons
+    }
+}
