@@ -2,6 +2,10 @@
 
 Extra arguments go to pytest. The origin (the known server that end-to-end tests drive), the specimens
 and the writer of scripted records are built first.
+
+Many tests race real processes on a machine that is not ours alone. Where three at most have failed, each
+is run once more, alone: one that fails again is a failure; one that passes is named as unsteady above the
+last line, with what it printed the first time further up, and wants mending all the same.
 """
 
 from __future__ import annotations
@@ -9,9 +13,20 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+MOST_UNSTEADY = 3
+CRATES = ("engine", "lua", "origin", "proxy", "specimen", "queues", "fuzz")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A test that failed, and what runs it alone."""
+
+    name: str
+    command: list[str]
 
 
 def run(command: list[str]) -> tuple[int, str]:
@@ -44,6 +59,33 @@ def pytest_counts(output: str) -> list[int]:
     return [words.get("passed", 0), failed, words.get("skipped", 0)]
 
 
+def rust_failures(output: str) -> list[Failure]:
+    """The tests that cargo named as failed, target by target."""
+    found, names = [], []
+    for line in output.splitlines():
+        if match := re.fullmatch(r"    (\S+)", line):
+            names.append(match[1])
+        elif line == "failures:":
+            names = []
+        elif match := re.search(r"to rerun pass `(.+)`", line):
+            command = ["cargo", "test", "--release", *match[1].split()]
+            found += [Failure(name, [*command, "--", "--exact", name]) for name in names]
+            names = []
+    return found
+
+
+def pytest_failures(output: str) -> list[Failure]:
+    """The tests that pytest named as failed."""
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+::\w+(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
+    return [Failure(name, [sys.executable, "-m", "pytest", name]) for name in names]
+
+
+def passes_alone(failure: Failure) -> bool:
+    """Whether it was run again, that one test and no other, and passed."""
+    code, output = run(failure.command)
+    return code == 0 and [int(number) for number in re.findall(r"(\d+) passed", output)] == [1]
+
+
 def main() -> int:
     """Exit 0 only when both suites ran and nothing failed."""
     build = ["cargo", "build", "--quiet", "--release"]
@@ -55,33 +97,19 @@ def main() -> int:
         built, _ = run([*build, *what])
         if built:
             return built
-    rust_code, rust_output = run(
-        [
-            "cargo",
-            "test",
-            "--release",
-            "--quiet",
-            "-p",
-            "loadlens-engine",
-            "-p",
-            "loadlens-lua",
-            "-p",
-            "loadlens-origin",
-            "-p",
-            "loadlens-proxy",
-            "-p",
-            "loadlens-specimen",
-            "-p",
-            "loadlens-queues",
-            "-p",
-            "loadlens-fuzz",
-            "--no-fail-fast",
-        ]
-    )
+    packages = [word for crate in CRATES for word in ("-p", f"loadlens-{crate}")]
+    rust_code, rust_output = run(["cargo", "test", "--release", "--quiet", *packages, "--no-fail-fast"])
     python_code, python_output = run([sys.executable, "-m", "pytest", *sys.argv[1:]])
     rust = counts(rust_output, r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
     passed, failed, skipped = (a + b for a, b in zip(rust, pytest_counts(python_output), strict=True))
-    failed = max(failed, int(bool(rust_code or python_code)))
+    failed = max(failed, int(bool(rust_code)) + int(bool(python_code)))
+    found = [*rust_failures(rust_output), *pytest_failures(python_output)]
+    # Whatever else went wrong (a crate that did not build, a run that was ended) has no name and stays.
+    may_be_unsteady = len(found) == failed <= MOST_UNSTEADY
+    unsteady = [failure for failure in found if may_be_unsteady and passes_alone(failure)]
+    for failure in unsteady:
+        print(f"UNSTEADY {failure.name}: failed among the others, passed alone")
+    passed, failed = passed + len(unsteady), failed - len(unsteady)
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 
