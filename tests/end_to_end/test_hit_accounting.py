@@ -116,6 +116,17 @@ def test_a_unique_feed_is_used_once_and_ends_the_load(server: Origin, tmp_path: 
     assert result["feeds"] == [{"name": "ids", "pick": "unique", "end": "stop", **used}]
 
 
+def test_a_unique_feed_that_takes_longer_than_a_usual_load_is_used_up(server: Origin, tmp_path: Path) -> None:
+    feed = tmp_path / "ids.csv"
+    feed.write_text("id\n" + "".join(f"{number}\n" for number in range(24)))
+
+    result = hit(server, "/?id={{ids.id}}", "--rate", "2", "--feed", f"ids={feed},unique")
+
+    # 12 s; a load has 10 s by default
+    assert result["requests"]["ok"] == settled_books(server)["received"] == 24
+    assert result["feeds"][0]["is_used_up"]
+
+
 @pytest.mark.parametrize(
     ("feed", "words"),
     [
@@ -132,3 +143,19 @@ def test_a_feed_that_cannot_be_used_is_a_fault_of_its_flag(server: Origin, feed:
     assert words in done.stderr
     assert "--feed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_feed_of_which_the_request_takes_nothing_is_a_fault_of_its_flag(
+    server: Origin, tmp_path: Path
+) -> None:
+    ids, names = tmp_path / "ids.csv", tmp_path / "names.csv"
+    ids.write_text("id\n1\n")
+    names.write_text("name\nann\n")
+    feeds = ("--feed", f"ids={ids}", "--feed", f"names={names}")
+
+    used = tried(url_of(server, "/?id={{ids.id}}"), "-n", "1", *feeds, "-H", "X-Name: {{names.name}}")
+    unused = tried(url_of(server, "/?id={{ids.id}}"), "-n", "1", *feeds)
+
+    assert used.returncode == 0, used.stderr
+    assert unused.returncode == 2
+    assert "takes nothing from the feed names" in unused.stderr

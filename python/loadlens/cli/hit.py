@@ -7,25 +7,24 @@ import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from loadlens import units
 from loadlens.cli import answers
+from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import LoadFlags, load_of, quantity
 from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
 from loadlens.errors import ExitCode, UsageError
 from loadlens.looks import loads
 from loadlens.model.workload import (
-    FEED_FORMATS,
     Auth,
     Body,
     Closed,
     Connection,
     Cookies,
-    Feed,
     Open,
     PemFile,
     Plan,
@@ -35,8 +34,6 @@ from loadlens.model.workload import (
     Target,
     Tls,
 )
-
-_PICKS = ("shared", "unique", "random", "user")
 
 
 def hit(
@@ -66,7 +63,8 @@ def hit(
             "--duration",
             metavar="TIME",
             help="Measure for TIME; with --requests too, whichever ends first. Default: 10s; "
-            "what --stages and --steps take; without limit with --requests or --replay. Example: -d 30s",
+            "what --stages and --steps take; without limit with --requests, --replay "
+            "or a unique --feed. Example: -d 30s",
         ),
     ] = None,
     rate: Annotated[
@@ -329,7 +327,8 @@ def hit(
         bursts=bursts,
         replay=replay,
     )
-    load = load_of(flags, warmup_ns)
+    feeds = feeds_of(feed or (), step)
+    load = load_of(flags, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     plan = Plan(
         seed=secrets.randbits(48) if seed is None else seed,
         streams=(
@@ -345,7 +344,7 @@ def hit(
             ),
         ),
         threads=threads,
-        feeds=tuple(_feed(text) for text in feed or ()),
+        feeds=feeds,
         warmup_ns=warmup_ns,
         duration_ns=load.duration_ns,
     )
@@ -454,31 +453,6 @@ def _secured(target: Target, given: Tls) -> Target:
             )
         return target
     return replace(target, tls=given)
-
-
-def _feed(text: str) -> Feed:
-    """NAME=FILE[,PICK], the file read and checked."""
-    from loadlens import engine
-
-    name, _, rest = text.partition("=")
-    file, comma, pick = rest.rpartition(",")
-    if not comma or pick not in _PICKS:
-        file, pick = rest, "shared"
-    path = Path(file)
-    if not name or not file:
-        raise UsageError(f"not a feed: {text!r}", where="--feed", hint="--feed users=users.csv")
-    format: Any = FEED_FORMATS.get(path.suffix.lower())
-    if format is None:
-        endings = ", ".join(FEED_FORMATS)
-        hint = f"a file that ends in {endings}; after a comma {', '.join(_PICKS)}"
-        raise UsageError(f"{file!r} does not say how it is written", where="--feed", hint=hint)
-    try:
-        digest = engine.open_feed(path, format).digest()
-    except ValueError as fault:
-        raise UsageError(str(fault), where="--feed") from None
-    chosen: Any = pick
-    end: Any = "stop" if pick == "unique" else "loop"
-    return Feed(name, str(path.resolve()), digest, format, chosen, end)
 
 
 def method_of(given: str | None, body: Body) -> str:

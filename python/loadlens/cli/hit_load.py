@@ -55,8 +55,13 @@ def quantity(parse: Callable[[str], Value], text: str, flag: str) -> Value:
         raise UsageError(fault.message, where=flag, hint=fault.example) from None
 
 
-def load_of(flags: LoadFlags, warmup_ns: int) -> HitLoad:
+def load_of(flags: LoadFlags, warmup_ns: int, *, feed_ends: bool = False) -> HitLoad:
     """The load.
+
+    Args:
+        flags: What was written.
+        warmup_ns: What comes before the measured part.
+        feed_ends: A feed ends the load once its records are used up.
 
     Raises:
         UsageError: A flag that cannot be read, or flags that do not go together.
@@ -66,7 +71,7 @@ def load_of(flags: LoadFlags, warmup_ns: int) -> HitLoad:
     levels = _shaped(flags)
     is_open = flags.rate is not None or flags.replay is not None or (levels is not None and levels.is_open)
     workload = _open(flags, levels, requests) if is_open else _closed(flags, levels, requests)
-    return HitLoad(workload, _duration_ns(flags, workload, warmup_ns))
+    return HitLoad(workload, _duration_ns(flags, workload, warmup_ns, feed_ends))
 
 
 def _exclude(flags: LoadFlags) -> None:
@@ -196,18 +201,19 @@ def _replay(text: str) -> Replay:
     raise UsageError(first + more, where="--replay", hint="due times one a line, rising: 0, 0.25, 1.5")
 
 
-def _duration_ns(flags: LoadFlags, workload: Closed | Open, warmup_ns: int) -> int | None:
-    """As asked; else what is left of the shape after the warm-up, or 10 s."""
+def _duration_ns(flags: LoadFlags, workload: Closed | Open, warmup_ns: int, feed_ends: bool) -> int | None:
+    """As asked; else the rest of the shape, none where another thing ends it, or 10 s."""
     if flags.duration is not None:
         return quantity(units.duration_ns, flags.duration, "--duration")
     usual = units.duration_ns(DEFAULT_DURATION)
     levels = workload.profile
+    has_end = feed_ends or flags.requests is not None
     if levels is not None and levels.repeats:
         # Whole cycles, so that what is asked is asked as often as planned.
-        return None if flags.requests is not None else -(-usual // levels.length_ns) * levels.length_ns
+        return None if has_end else -(-usual // levels.length_ns) * levels.length_ns
     if levels is not None and flags.ramp is None:
         return _rest(levels, warmup_ns)
-    if flags.requests is not None or (isinstance(workload, Open) and workload.replay is not None):
+    if has_end or (isinstance(workload, Open) and workload.replay is not None):
         return None
     return usual
 

@@ -27,14 +27,18 @@ impl FeedProgram {
         FeedProgram {
             name: feed.name.clone(),
             pick: feed.pick,
-            end: if feed.pick == Pick::Unique {
-                AtEnd::Stop
-            } else {
-                feed.end
-            },
+            end: end_of(feed),
             records: table.0,
             table: table.1.clone(),
         }
+    }
+}
+
+/// What happens after the last record: those that are used once each always end the load.
+fn end_of(feed: &Feed) -> AtEnd {
+    match feed.pick {
+        Pick::Unique => AtEnd::Stop,
+        _ => feed.end,
     }
 }
 
@@ -115,6 +119,12 @@ impl<'p> Feeds<'p> {
     pub fn begin_stream(&mut self, index: usize, stream: &Stream) {
         self.stream = index;
         self.has_users = matches!(stream.workload, Workload::Closed { .. });
+    }
+
+    /// Whether the stream uses a feed that ends its load.
+    pub fn end_the_load(&self) -> bool {
+        let ends = |&feed: &usize| end_of(&self.feeds[feed]) == AtEnd::Stop;
+        self.of_stream.iter().any(ends)
     }
 
     /// The feeds that the stream uses, in the order of their indices in its program.

@@ -15,7 +15,8 @@ use crate::plan::{
 };
 use crate::program;
 
-use workload::{check_workload, ends_by_itself};
+use workload::check_workload;
+pub(crate) use workload::ends_by_itself;
 
 /// The stream of a sample is one byte in the record.
 const MAX_STREAMS: usize = 255;
@@ -119,12 +120,6 @@ pub(crate) fn structure(plan: &Plan, faults: &mut Vec<Fault>) {
     for (index, stream) in plan.streams.iter().enumerate() {
         let at = format!("streams[{index}]");
         check_stream(stream, &at, faults);
-        if plan.duration_ns.is_none() && stream.role == Role::Load && !ends_by_itself(stream) {
-            faults.push(Fault::new(
-                format!("{at}.workload"),
-                "has no end: give the plan a duration_ns, or the workload a number of requests or iterations",
-            ));
-        }
     }
 }
 

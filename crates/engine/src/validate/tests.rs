@@ -257,3 +257,28 @@ fn a_load_that_counts_its_requests_needs_no_duration() {
 
     assert_eq!(faults(plan), []);
 }
+
+#[test]
+fn a_load_that_uses_up_a_feed_needs_no_duration() {
+    let with = |feed: Value, path: &str| {
+        let mut plan = good();
+        plan["duration_ns"] = Value::Null;
+        plan["feeds"] = json!([feed]);
+        plan["streams"][0]["scenarios"][0]["steps"][0]["path"] = json!(path);
+        faults(plan)
+    };
+    let feed = |pick: &str, end: &str| json!({"name": "ids", "path": "ids.csv", "digest": "", "format": "csv", "pick": pick, "end": end});
+
+    assert_eq!(with(feed("unique", "loop"), "/{{ids.id}}"), []);
+    assert_eq!(with(feed("shared", "stop"), "/{{ids.id}}"), []);
+    for (feed, path) in [
+        (feed("shared", "loop"), "/{{ids.id}}"),
+        (feed("unique", "stop"), "/"),
+    ] {
+        let places: Vec<String> = with(feed, path)
+            .into_iter()
+            .map(|fault| fault.where_)
+            .collect();
+        assert_eq!(places, ["streams[0].workload"]);
+    }
+}

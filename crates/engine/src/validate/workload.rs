@@ -12,7 +12,7 @@ const MAX_SEGMENTS: usize = 10_000;
 /// The shortest mean pace: a user who cannot keep to it leaves so many due times behind.
 const MIN_PACE_NS: f64 = 1e6;
 
-pub(super) fn ends_by_itself(stream: &Stream) -> bool {
+pub(crate) fn ends_by_itself(stream: &Stream) -> bool {
     match &stream.workload {
         Workload::Closed {
             iterations,

@@ -16,7 +16,7 @@ use super::mix::Mix;
 use super::{GroupProgram, Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::arrival::replay::DueTimes;
 use crate::error::Fault;
-use crate::plan::{Cookies, Group, Plan, Scenario, Stream, Workload};
+use crate::plan::{Cookies, Group, Plan, Role, Scenario, Stream, Workload};
 use crate::validate;
 
 /// Where the content of a plan comes from.
@@ -52,6 +52,12 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
         let at = format!("streams[{index}]");
         feeds.begin_stream(index, stream);
         let program = stream_program(stream, &at, world, &mut feeds, faults);
+        let has_end =
+            plan.duration_ns.is_some() || validate::ends_by_itself(stream) || feeds.end_the_load();
+        if stream.role == Role::Load && !has_end {
+            let what = "has no end: give the plan a duration_ns, the workload a number of requests or iterations, or a feed an end";
+            faults.push(Fault::new(format!("{at}.workload"), what));
+        }
         streams.push((program, feeds.end_stream()));
     }
     let tables = feeds.tables(world == World::Read, faults);

@@ -1,0 +1,66 @@
+"""The feeds that `hit` takes values from: NAME=FILE[,PICK], each read, checked and used by the request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from loadlens.errors import UsageError
+from loadlens.model.workload import FEED_FORMATS, Feed, Step
+
+PICKS = ("shared", "unique", "random", "user")
+
+
+def feeds_of(texts: Sequence[str], step: Step) -> tuple[Feed, ...]:
+    """The feeds of all --feed flags.
+
+    Raises:
+        UsageError: A flag or its file cannot be read, or the request uses nothing of it.
+    """
+    feeds = tuple(_feed(text) for text in texts)
+    used = _used(step, [feed.name for feed in feeds])
+    for feed in feeds:
+        if feed.name not in used:
+            raise UsageError(
+                f"the request takes nothing from the feed {feed.name}",
+                where="--feed",
+                hint=f"{{{{{feed.name}.column}}}} in the URL, a header or the body, or leave it out",
+            )
+    return feeds
+
+
+def _feed(text: str) -> Feed:
+    from loadlens import engine
+
+    name, _, rest = text.partition("=")
+    file, comma, pick = rest.rpartition(",")
+    if not comma or pick not in PICKS:
+        file, pick = rest, "shared"
+    path = Path(file)
+    if not name or not file:
+        raise UsageError(f"not a feed: {text!r}", where="--feed", hint="--feed users=users.csv")
+    format: Any = FEED_FORMATS.get(path.suffix.lower())
+    if format is None:
+        endings = ", ".join(FEED_FORMATS)
+        hint = f"a file that ends in {endings}; after a comma {', '.join(PICKS)}"
+        raise UsageError(f"{file!r} does not say how it is written", where="--feed", hint=hint)
+    try:
+        digest = engine.open_feed(path, format).digest()
+    except ValueError as fault:
+        raise UsageError(str(fault), where="--feed") from None
+    chosen: Any = pick
+    end: Any = "stop" if pick == "unique" else "loop"
+    return Feed(name, str(path.resolve()), digest, format, chosen, end)
+
+
+def _used(step: Step, names: Sequence[str]) -> set[str]:
+    """The feeds that the request uses; all where a template is at fault, as the engine says."""
+    if not names:
+        return set()
+    from loadlens import engine
+
+    texts = [step.path, *(value for _, value in step.headers), step.body.text or ""]
+    if any(engine.check_template(text, (), names) is not None for text in texts):
+        return set(names)
+    return {name for text in texts for name, _, _ in engine.columns_of(text, (), names)}
