@@ -1,7 +1,7 @@
 //! A worker allocates nothing for a request on a kept connection, once everything has its place.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -21,34 +21,7 @@ use loadlens_engine::worker::{Control, Settings, Worker, EVENTS};
 use loadlens_origin::{Config, Origin};
 use serde_json::json;
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator as it is; counting touches a thread-local without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use counting::allocations_so_far;
 
 /// Allocations on this thread of a worker that does so many requests.
 fn allocations(
@@ -131,9 +104,9 @@ fn allocations(
         control,
         settings,
     );
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations_so_far();
     worker.run();
-    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let allocations = allocations_so_far() - before;
     is_over.store(true, Ordering::Release);
 
     assert_eq!(collects.join().unwrap(), requests);

@@ -1,8 +1,9 @@
 //! A script without a function `request` costs nothing for a request: its requests are the plan's own static ones, and
 //! counting latencies allocates nothing once their pages are there.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../engine/tests/counting/mod.rs"]
+mod counting;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,34 +16,7 @@ use loadlens_lua::{Asked, Running, Session};
 use loadlens_origin::{Config, Origin};
 use serde_json::json;
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator as it is; counting touches a thread-local without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use counting::allocations_so_far;
 
 /// A script whose thread's allocations are counted from the end of one request to that of a later one.
 struct Counted {
@@ -79,7 +53,7 @@ impl Script for Counted {
     fn ended(&mut self, ended: &Ended) {
         self.script.ended(ended);
         self.ended += 1;
-        let now = ALLOCATIONS.with(Cell::get);
+        let now = allocations_so_far();
         if self.ended == FIRST {
             self.at_first = now;
         }
