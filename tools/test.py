@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MOST_UNSTEADY = 3
-CRATES = ("engine", "lua", "origin", "proxy", "specimen", "queues", "fuzz")
+CRATES = ("engine", "lua", "origin", "proxy", "specimen", "queues", "sys", "fuzz")
 
 
 @dataclass(frozen=True, slots=True)

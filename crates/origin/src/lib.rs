@@ -7,6 +7,8 @@
 //! Raw sockets on epoll and nothing between, because the origin must say things that no HTTP library would
 //! let it say.
 
+#![forbid(unsafe_code)]
+
 mod answer;
 pub mod bad;
 pub mod books;
@@ -19,10 +21,10 @@ mod heads;
 pub mod law;
 pub mod request;
 mod route;
-pub mod sys;
 pub mod tls;
 mod worker;
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use std::thread::JoinHandle;
 
 pub use books::{Books, PathBook, ServedLog};
 pub use config::{Admission, Config, Freeze};
+use loadlens_sys as sys;
 
 use crate::route::{lock, Routes};
 use crate::worker::{watch, Shared, ThreadShared, Worker};
@@ -59,8 +62,10 @@ impl Origin {
     /// Starts one.
     pub fn start(config: Config) -> std::io::Result<Origin> {
         let count = config.threads.max(1);
-        let backlog = (config.admission != Admission::Refuse).then_some(config.backlog);
-        let (listener, port) = sys::bind_loopback(config.port, backlog)?;
+        let (listener, port) = sys::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, config.port))?;
+        if config.admission != Admission::Refuse {
+            sys::listen(listener.as_raw_fd(), config.backlog)?;
+        }
         let threads: std::io::Result<Vec<ThreadShared>> = (0..count)
             .map(|_| ThreadShared::new(config.log_rows))
             .collect();

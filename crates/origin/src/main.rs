@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use loadlens_origin::tls::{Certificate, Pem, Shake, TlsConfig, Versions};
-use loadlens_origin::{bad, floor, sys, Admission, Config, Freeze, Origin};
+use loadlens_origin::{bad, floor, Admission, Config, Freeze, Origin};
+use loadlens_sys as sys;
 
 const HELP: &str = "\
 Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep books of it.

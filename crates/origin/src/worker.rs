@@ -117,7 +117,7 @@ impl Worker {
         let cpus = &self.shared.config.cpus;
         if !cpus.is_empty() {
             // A processor that is not there leaves the thread where it is; the load is still served.
-            let _ = sys::pin(cpus[self.index % cpus.len()]);
+            let _ = sys::confine(&[cpus[self.index % cpus.len()]]);
         }
         let shared = self.shared.clone();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];

@@ -21,7 +21,7 @@ mod worker;
 
 use std::io;
 use std::net::SocketAddrV4;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 pub use settings::Settings;
 
@@ -57,7 +57,11 @@ impl Proxy {
     /// Takes the ports.
     pub fn bind(settings: Settings) -> Result<Proxy, PortTaken> {
         let listen = |address: SocketAddrV4| {
-            sys::listen(address, 4096).map_err(|error| PortTaken { address, error })
+            let bound = sys::bind(address).and_then(|(socket, port)| {
+                sys::listen(socket.as_raw_fd(), 4096)?;
+                Ok((socket, port))
+            });
+            bound.map_err(|error| PortTaken { address, error })
         };
         let (listener, port) = listen(settings.listen)?;
         let (control, control_port) = listen(settings.control)?;

@@ -113,7 +113,7 @@ impl Worker {
                 .timers
                 .next()
                 .map(|at_ns| at_ns.saturating_sub(sys::now_ns()));
-            let count = self.epoll.wait(&mut events, timeout_ns);
+            let count = self.epoll.wait_coarsely(&mut events, timeout_ns);
             let events = &events[..count];
             // The service first: a connection that it has just ended must not be given to a new request.
             for event in events.iter().filter(|event| is_upstream(event.u64)) {

@@ -14,15 +14,16 @@ mod page;
 pub mod pauses;
 pub mod settings;
 pub mod steps;
-pub mod sys;
 mod threads;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use loadlens_sys as sys;
 pub use settings::Settings;
 
 use books::{Books, Lasted, Times};
@@ -131,11 +132,20 @@ fn listeners(settings: &Settings) -> io::Result<(Vec<OwnedFd>, u16)> {
         Serve::Loop { processes } if settings.listen.hashed => processes,
         _ => 1,
     };
-    let backlog = settings.listen.backlog;
-    let (first, port) = sys::listen(settings.port, backlog, processes > 1)?;
+    let bind = if processes > 1 {
+        sys::bind_shared
+    } else {
+        sys::bind
+    };
+    let listener = |port| {
+        let (socket, port) = bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+        sys::listen(socket.as_raw_fd(), settings.listen.backlog)?;
+        io::Result::Ok((socket, port))
+    };
+    let (first, port) = listener(settings.port)?;
     let mut all = vec![first];
     for _ in 1..processes {
-        all.push(sys::listen(port, backlog, true)?.0);
+        all.push(listener(port)?.0);
     }
     Ok((all, port))
 }
@@ -278,7 +288,7 @@ pub(crate) enum Heard {
 impl Connection {
     fn new(fd: OwnedFd, machine: &Machine) -> Connection {
         if machine.settings.connection.two_writes {
-            sys::hold_small_segments(sys::raw(&fd));
+            sys::hold_small_segments(fd.as_raw_fd());
         }
         Connection {
             fd,
@@ -306,7 +316,7 @@ impl Connection {
                 Read::Bad => return Heard::End,
                 Read::Part => {}
             }
-            match sys::receive(sys::raw(&self.fd), &mut piece) {
+            match sys::receive(self.fd.as_raw_fd(), &mut piece) {
                 Ok(0) => return Heard::End,
                 Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,

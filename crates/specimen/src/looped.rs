@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::line::Line;
 use crate::settings::Serve;
@@ -54,7 +54,7 @@ struct Client {
 pub(crate) fn run(machine: &Machine, listener: &OwnedFd) -> io::Result<()> {
     sys::precise_timers();
     let ready = Epoll::new()?;
-    let fd = sys::raw(listener);
+    let fd = listener.as_raw_fd();
     ready.add(fd, libc::EPOLLIN as u32, LISTENER)?;
     let sizes = machine.settings.resources.values();
     let lines = sizes.map(|resource| Line::new(resource.size)).collect();
@@ -126,7 +126,7 @@ impl Loop<'_> {
     }
 
     fn welcome(&mut self, connection: Connection) {
-        let (fd, who) = (sys::raw(&connection.fd), connection.number);
+        let (fd, who) = (connection.fd.as_raw_fd(), connection.number);
         if self.ready.add(fd, ONCE, who).is_ok() {
             let client = Client {
                 connection,
@@ -166,7 +166,7 @@ impl Loop<'_> {
         };
         if self
             .ready
-            .modify(sys::raw(&client.connection.fd), events, who)
+            .modify(client.connection.fd.as_raw_fd(), events, who)
             .is_err()
         {
             self.clients.remove(&who);
@@ -331,7 +331,7 @@ impl Loop<'_> {
         let Some(client) = self.clients.get_mut(&who) else {
             return;
         };
-        let fd = sys::raw(&client.connection.fd);
+        let fd = client.connection.fd.as_raw_fd();
         while !client.out.is_empty() {
             match sys::send(fd, &client.out) {
                 Ok(count) => {

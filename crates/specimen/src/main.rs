@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::process::ExitCode;
 
-use loadlens_specimen::{steps, sys, Settings, Specimen};
+use loadlens_specimen::{steps, Settings, Specimen};
+use loadlens_sys as sys;
 
 const HELP: &str = "\
 A small server with one known flaw, or without it, over HTTP/1.1 on 127.0.0.1.

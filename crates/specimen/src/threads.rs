@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -19,6 +19,8 @@ use crate::{Connection, Heard, Machine};
 
 const ONCE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLONESHOT) as u32;
 const STACK: usize = 256 * 1024;
+/// How long a client may take nothing of an answer.
+const PATIENCE_NS: u64 = 30_000_000_000;
 
 struct Server {
     machine: Arc<Machine>,
@@ -66,7 +68,7 @@ pub(crate) fn start(machine: Arc<Machine>, listeners: Vec<OwnedFd>, most: usize)
 impl Server {
     /// Accepts connections, no faster than it is told.
     fn accept(&self, listener: &OwnedFd) {
-        let fd = sys::raw(listener);
+        let fd = listener.as_raw_fd();
         let pause = Duration::from_secs_f64(self.machine.settings.listen.accept_every_ms / 1e3);
         loop {
             sys::wait_readable(&[fd], None);
@@ -83,7 +85,7 @@ impl Server {
 
     /// Waits for the next request of a connection.
     fn watch(&self, connection: Connection, is_new: bool) {
-        let (fd, number) = (sys::raw(&connection.fd), connection.number);
+        let (fd, number) = (connection.fd.as_raw_fd(), connection.number);
         // It must be found by whoever is woken, so it is put down first.
         locked(&self.connections).insert(number, connection);
         let watched = if is_new {
@@ -153,12 +155,12 @@ impl Server {
         let machine = &self.machine;
         let mut out = Vec::new();
         let head = machine.answer(visit, connection.closes(machine), &mut out);
-        let fd = sys::raw(&connection.fd);
+        let fd = connection.fd.as_raw_fd();
         if machine.settings.connection.two_writes {
-            sys::send_all(fd, &out[..head])?;
-            return sys::send_all(fd, &out[head..]);
+            send_all(fd, &out[..head])?;
+            return send_all(fd, &out[head..]);
         }
-        sys::send_all(fd, &out)
+        send_all(fd, &out)
     }
 
     /// Does all that the path asks for.
@@ -243,6 +245,20 @@ impl Server {
         let books = self.machine.books;
         books.stands(resource, line.held(), line.waiting());
     }
+}
+
+/// Sends all of it, waiting for room as long as the peer takes something.
+fn send_all(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match sys::send(fd, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                sys::wait_writable(fd, PATIENCE_NS)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl Gate {

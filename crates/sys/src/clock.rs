@@ -1,0 +1,76 @@
+//! The clocks of the machine, of a thread and of a process.
+
+/// Nanoseconds of CLOCK_MONOTONIC: the clock that a generator on the same machine reads too.
+pub fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Processor time of this thread so far.
+pub fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Processor time of all threads of a process so far; 0 once it is gone.
+pub fn process_cpu_ns(pid: i32) -> u64 {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is a valid place to write to.
+    if unsafe { libc::clock_getcpuclockid(pid, &mut clock) } != 0 {
+        return 0;
+    }
+    read(clock)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = timespec(0);
+    // SAFETY: `time` is a valid timespec to write to; an unknown clock leaves it at 0.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(crate) fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_sleep_takes_its_time_and_hardly_any_of_a_processor() {
+        let (began, used) = (now_ns(), thread_cpu_ns());
+
+        std::thread::sleep(Duration::from_millis(50));
+
+        assert!(now_ns() - began >= 50_000_000);
+        assert!(thread_cpu_ns() - used < 25_000_000);
+    }
+
+    #[test]
+    fn what_a_thread_uses_its_process_uses_too() {
+        // The process is asked first and last, so that it is asked about more.
+        let of_process = process_cpu_ns(own_pid());
+        let of_thread = thread_cpu_ns();
+
+        let mut state = 1u64;
+        while thread_cpu_ns() < of_thread + 5_000_000 {
+            state = std::hint::black_box(state.wrapping_mul(3));
+        }
+
+        assert!(process_cpu_ns(own_pid()) - of_process >= 5_000_000);
+    }
+
+    #[test]
+    fn nanoseconds_are_split_at_the_second() {
+        let time = timespec(3_000_000_007);
+
+        assert_eq!((time.tv_sec, time.tv_nsec), (3, 7));
+    }
+
+    fn own_pid() -> i32 {
+        std::process::id() as i32
+    }
+}

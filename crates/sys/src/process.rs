@@ -1,0 +1,178 @@
+//! This process, its threads and its copies: where they run, what ends them, what they may open.
+
+use std::os::fd::OwnedFd;
+use std::{io, mem, ptr};
+
+use crate::{check, owned};
+
+/// Lets this thread's timers fire on time instead of up to 50 microseconds late.
+pub fn precise_timers() {
+    // SAFETY: no pointers; a failure leaves the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+}
+
+/// Keeps the calling thread, and whatever it starts from here on, on some processors.
+pub fn confine(cpus: &[usize]) -> io::Result<()> {
+    // SAFETY: cpu_set_t is plain bits; CPU_SET checks its bounds.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        for &cpu in cpus {
+            libc::CPU_SET(cpu, &mut set);
+        }
+        check(libc::sched_setaffinity(0, mem::size_of_val(&set), &set)).map(|_| ())
+    }
+}
+
+/// Raises the limit of open descriptors as far as this process may.
+pub fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid rlimit in both calls; a failure leaves the old limit.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+/// A descriptor that becomes readable on TERM or INT, which no longer end the process by themselves.
+/// Call before any thread is started: threads inherit the mask.
+pub fn termination_signals() -> io::Result<OwnedFd> {
+    // SAFETY: `set` is initialised by sigemptyset before use; the descriptor returned is ours alone.
+    unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGTERM);
+        libc::sigaddset(&mut set, libc::SIGINT);
+        check(libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()))?;
+        owned(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))
+    }
+}
+
+/// Asks the kernel to send TERM when the process that started us ends.
+pub fn end_with_parent() {
+    ask_for_at_end_of_parent(libc::SIGTERM);
+}
+
+fn ask_for_at_end_of_parent(signal: libc::c_int) {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong, 0, 0, 0) };
+}
+
+/// A copy of this process, which must have one thread only; none in the copy, which ends with its parent.
+pub fn fork() -> io::Result<Option<i32>> {
+    // SAFETY: the caller has one thread, so the copy may go on as it likes.
+    match check(unsafe { libc::fork() })? {
+        0 => {
+            ask_for_at_end_of_parent(libc::SIGKILL);
+            Ok(None)
+        }
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// Ends a child and waits for that.
+pub fn end_child(pid: i32) {
+    // SAFETY: a null status is allowed; `pid` is a child that nobody else waits for.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, ptr::null_mut(), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wait_readable;
+    use std::fs::read_to_string;
+    use std::os::fd::AsRawFd;
+
+    /// A line of the calling thread's status.
+    fn status(name: &str) -> String {
+        let status = read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line[name.len()..].trim().to_owned()
+    }
+
+    #[test]
+    fn a_confined_thread_runs_where_it_is_told_to() {
+        let allowed = status("Cpus_allowed_list:");
+        let first = allowed.split(['-', ',']).next().unwrap();
+
+        confine(&[first.parse().unwrap()]).unwrap();
+
+        assert_eq!(status("Cpus_allowed_list:"), first);
+    }
+
+    #[test]
+    fn no_processor_at_all_is_an_error() {
+        let error = confine(&[]).unwrap_err();
+
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_thread_asks_for_timers_of_a_nanosecond() {
+        precise_timers();
+
+        // SAFETY: no pointers.
+        assert_eq!(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }, 1);
+    }
+
+    #[test]
+    fn as_many_descriptors_as_may_be_are_allowed() {
+        let low = |soft| {
+            let mut limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            // SAFETY: `limit` is a valid rlimit in both calls.
+            unsafe {
+                libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+                limit.rlim_cur = soft;
+                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            }
+            limit.rlim_max
+        };
+        let hard = low(256); // other tests need a few
+
+        raise_descriptor_limit();
+
+        let limits = read_to_string("/proc/self/limits").unwrap();
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"))
+            .unwrap();
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        assert_eq!(words[3..5], [hard.to_string(), hard.to_string()]);
+    }
+
+    #[test]
+    fn a_signal_to_end_is_read_and_ends_nothing() {
+        let signals = termination_signals().unwrap();
+        let told = || wait_readable(&[signals.as_raw_fd()], Some(0));
+
+        let before = told();
+        // SAFETY: no pointers; the signal goes to this thread, which has it blocked.
+        unsafe { libc::raise(libc::SIGTERM) };
+
+        assert_eq!((before, told()), (vec![false], vec![true]));
+    }
+
+    #[test]
+    fn the_end_of_the_parent_is_to_end_us() {
+        let mut signal: libc::c_int = 0;
+
+        end_with_parent();
+
+        // SAFETY: the signal is written to a valid place. The second call takes the wish back.
+        unsafe {
+            libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal);
+            libc::prctl(libc::PR_SET_PDEATHSIG, 0 as libc::c_ulong, 0, 0, 0);
+        }
+        assert_eq!(signal, libc::SIGTERM);
+    }
+}

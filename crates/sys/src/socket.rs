@@ -1,0 +1,327 @@
+//! TCP sockets of IPv4 that do not block, from the server's side.
+
+use std::net::SocketAddrV4;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{io, mem, ptr};
+
+use crate::{check, owned};
+
+/// A socket bound to an address that nobody listens at, and the port it has (0: a free one).
+pub fn bind(address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
+    bind_with(&[libc::SO_REUSEADDR], address)
+}
+
+/// As `bind`, at an address that others share: connections are divided among all that are bound so and listen.
+pub fn bind_shared(address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
+    bind_with(&[libc::SO_REUSEADDR, libc::SO_REUSEPORT], address)
+}
+
+fn bind_with(options: &[libc::c_int], address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no pointers; the descriptor returned is ours alone.
+    let socket = unsafe { owned(libc::socket(libc::AF_INET, kind, 0)) }?;
+    let fd = socket.as_raw_fd();
+    for &option in options {
+        set_option::<libc::c_int>(fd, libc::SOL_SOCKET, option, 1)?;
+    }
+    let mut raw = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(*address.ip()).to_be(),
+        },
+        sin_zero: [0; 8],
+    };
+    let mut size = mem::size_of_val(&raw) as libc::socklen_t;
+    // SAFETY: `raw` is a whole sockaddr_in and `size` is its size, in both calls.
+    check(unsafe { libc::bind(fd, (&raw const raw).cast(), size) })?;
+    check(unsafe { libc::getsockname(fd, (&raw mut raw).cast(), &mut size) })?;
+    Ok((socket, u16::from_be(raw.sin_port)))
+}
+
+/// Has a bound socket listen, with room for `backlog` connections (65,535 at most) that nobody has accepted yet.
+pub fn listen(fd: RawFd, backlog: u32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(fd, backlog.min(65_535) as libc::c_int) }).map(|_| ())
+}
+
+/// Takes one connection off the queue of a listening socket; none when the queue is empty.
+pub fn accept(listener: RawFd) -> io::Result<Option<OwnedFd>> {
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: null address and size are allowed; the descriptor returned is ours alone.
+    let accepted = unsafe {
+        owned(libc::accept4(
+            listener,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            flags,
+        ))
+    };
+    match accepted {
+        Ok(socket) => {
+            let fd = socket.as_raw_fd();
+            set_option::<libc::c_int>(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+            Ok(Some(socket))
+        }
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::ECONNABORTED | libc::EINTR) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// How many connections wait in the accept queue of a listening socket.
+pub fn accept_queue(listener: RawFd) -> u32 {
+    // SAFETY: tcp_info is plain numbers, for which zero is a value.
+    let mut state: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut size = mem::size_of_val(&state) as libc::socklen_t;
+    // SAFETY: `state` is as large as `size` says.
+    let code = unsafe {
+        libc::getsockopt(
+            listener,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut state).cast(),
+            &mut size,
+        )
+    };
+    // For a listening socket the kernel reports its queue in the field of unacknowledged segments.
+    if code == 0 {
+        state.tcpi_unacked
+    } else {
+        0
+    }
+}
+
+/// Lets small segments of a connection wait for the acknowledgement of those before (Nagle).
+pub fn hold_small_segments(fd: RawFd) {
+    // It fails for no socket of ours.
+    let _ = set_option::<libc::c_int>(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 0);
+}
+
+/// Receives what is there; `WouldBlock` when nothing is, 0 when the peer has ended its side.
+pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `buffer` has room for `len` bytes.
+    let count = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sends what fits; `WouldBlock` when nothing does.
+pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is read only.
+    let count = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Bytes that were sent and that the peer has not acknowledged yet.
+pub fn unacknowledged(fd: RawFd) -> usize {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the request writes one int.
+    let code = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut count) };
+    if code < 0 {
+        0
+    } else {
+        count.max(0) as usize
+    }
+}
+
+/// Ends our side (FIN); the peer may still send.
+pub fn end_sending(fd: RawFd) {
+    // SAFETY: no pointers. It can fail only when the peer is gone, which is as good.
+    unsafe { libc::shutdown(fd, libc::SHUT_WR) };
+}
+
+/// Makes the next close of `fd` a reset (RST) instead of an orderly end.
+pub fn reset_on_close(fd: RawFd) {
+    let at_once = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // It fails for no socket of ours.
+    let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, at_once);
+}
+
+fn set_option<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+    let size = mem::size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` is read during the call only, and `size` is its size.
+    check(unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) }).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{now_ns, wait_readable};
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Ipv4Addr, TcpStream};
+
+    const SECOND: Option<u64> = Some(1_000_000_000);
+    const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+
+    fn listening() -> (OwnedFd, SocketAddrV4) {
+        let (listener, port) = bind(ANY_PORT).unwrap();
+        listen(listener.as_raw_fd(), 16).unwrap();
+        (listener, SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
+    }
+
+    /// A client and our end of its connection.
+    fn connected() -> (TcpStream, OwnedFd) {
+        let (listener, address) = listening();
+        let client = TcpStream::connect(address).unwrap();
+        let ours = accept(listener.as_raw_fd()).unwrap().unwrap();
+        (client, ours)
+    }
+
+    #[test]
+    fn a_port_that_somebody_listens_at_is_refused_unless_all_share_it() {
+        let (_listener, address) = listening();
+        let (one, port) = bind_shared(ANY_PORT).unwrap();
+        listen(one.as_raw_fd(), 16).unwrap();
+        let shared = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+
+        let refused = bind(address).unwrap_err();
+        let late = bind(shared).unwrap_err();
+        let (_other, other_port) = bind_shared(shared).unwrap();
+
+        assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+        assert_eq!(late.kind(), ErrorKind::AddrInUse);
+        assert_eq!(other_port, port);
+    }
+
+    #[test]
+    fn a_port_can_be_had_again_while_old_connections_linger() {
+        let (listener, address) = listening();
+        let client = TcpStream::connect(address).unwrap();
+        drop(accept(listener.as_raw_fd()).unwrap()); // we close first: TIME_WAIT is on our side
+        drop(client);
+        drop(listener);
+
+        let (again, port) = bind(address).unwrap();
+
+        assert_eq!(port, address.port());
+        listen(again.as_raw_fd(), 16).unwrap();
+    }
+
+    #[test]
+    fn nobody_is_reached_at_a_bound_socket_before_it_listens() {
+        let (socket, port) = bind(ANY_PORT).unwrap();
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+
+        let before = TcpStream::connect(address).unwrap_err();
+        listen(socket.as_raw_fd(), u32::MAX).unwrap();
+
+        assert_eq!(before.kind(), ErrorKind::ConnectionRefused);
+        TcpStream::connect(address).unwrap();
+    }
+
+    #[test]
+    fn connections_wait_to_be_accepted_and_are_counted() {
+        let (listener, address) = listening();
+        let fd = listener.as_raw_fd();
+
+        let empty = accept(fd).unwrap();
+        let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address)).collect();
+        wait_readable(&[fd], SECOND);
+        let waiting = accept_queue(fd);
+        let first = accept(fd).unwrap();
+
+        assert!(empty.is_none() && first.is_some());
+        assert!(clients.iter().all(Result::is_ok));
+        assert_eq!((waiting, accept_queue(fd)), (3, 2));
+    }
+
+    #[test]
+    fn a_socket_that_does_not_listen_accepts_with_an_error() {
+        let (socket, _) = bind(ANY_PORT).unwrap();
+
+        let error = accept(socket.as_raw_fd()).unwrap_err();
+
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+        assert_eq!(accept_queue(socket.as_raw_fd()), 0);
+    }
+
+    #[test]
+    fn an_accepted_connection_sends_small_segments_at_once_unless_told_to_hold_them() {
+        let (_client, ours) = connected();
+        let ours = TcpStream::from(ours);
+
+        let at_first = ours.nodelay().unwrap();
+        hold_small_segments(ours.as_raw_fd());
+
+        assert_eq!((at_first, ours.nodelay().unwrap()), (true, false));
+    }
+
+    #[test]
+    fn bytes_go_both_ways_and_nothing_blocks() {
+        let (mut client, ours) = connected();
+        let fd = ours.as_raw_fd();
+        let mut buffer = [0; 8];
+
+        let nothing_yet = receive(fd, &mut buffer).unwrap_err();
+        client.write_all(b"ask").unwrap();
+        wait_readable(&[fd], SECOND);
+        let asked = receive(fd, &mut buffer).unwrap();
+        let sent = send(fd, b"told").unwrap();
+        let mut told = [0; 4];
+        client.read_exact(&mut told).unwrap();
+
+        assert_eq!(nothing_yet.kind(), ErrorKind::WouldBlock);
+        assert_eq!((&buffer[..asked], sent, &told), (&b"ask"[..], 4, b"told"));
+    }
+
+    #[test]
+    fn who_has_ended_sending_still_receives() {
+        let (mut client, ours) = connected();
+        let fd = ours.as_raw_fd();
+        let mut buffer = [0; 8];
+
+        end_sending(fd);
+        let end = client.read(&mut buffer).unwrap();
+        client.write_all(b"ok").unwrap();
+        wait_readable(&[fd], SECOND);
+        let heard = receive(fd, &mut buffer).unwrap();
+        drop(client);
+        wait_readable(&[fd], SECOND);
+
+        assert_eq!((end, heard), (0, 2));
+        assert_eq!(receive(fd, &mut buffer).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_peer_that_has_gone_is_an_error_in_both_directions() {
+        let (client, ours) = connected();
+        let fd = ours.as_raw_fd();
+        reset_on_close(client.as_raw_fd());
+        drop(client);
+        wait_readable(&[fd], SECOND);
+
+        let reset = receive(fd, &mut [0; 8]).unwrap_err();
+        let broken = send(fd, b"x").unwrap_err();
+
+        assert_eq!(reset.kind(), ErrorKind::ConnectionReset);
+        assert_eq!(broken.kind(), ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn what_the_peer_has_no_room_for_stays_unacknowledged_until_it_reads() {
+        let (mut client, ours) = connected();
+        let fd = ours.as_raw_fd();
+        let at_first = unacknowledged(fd);
+        let mut sent = 0;
+        while let Ok(count) = send(fd, &[0; 65_536]) {
+            sent += count;
+        }
+
+        let full = unacknowledged(fd);
+        let mut read = 0;
+        while read < sent {
+            read += client.read(&mut vec![0; 65_536]).unwrap();
+        }
+        let until = now_ns() + 5_000_000_000; // the last acknowledgement may be held back for 40 ms
+        while unacknowledged(fd) > 0 && now_ns() < until {
+            std::thread::yield_now();
+        }
+
+        assert!(0 < full && full < sent, "{full} of {sent}");
+        assert_eq!((at_first, unacknowledged(fd)), (0, 0));
+    }
+}
