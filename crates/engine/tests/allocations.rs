@@ -114,6 +114,15 @@ fn allocations(
 }
 
 #[test]
+fn an_allocation_is_counted_where_it_is_made() {
+    let before = allocations_so_far();
+
+    drop(std::hint::black_box(Box::new(7)));
+
+    assert_eq!(allocations_so_far() - before, 1);
+}
+
+#[test]
 fn ten_times_the_requests_need_not_one_allocation_more() {
     let origin = Origin::start(Config::default()).unwrap();
     let step = json!({"name": "get", "method": "GET", "path": "/json"});
