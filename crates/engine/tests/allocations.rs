@@ -34,7 +34,7 @@ fn allocations(
     let mut plan = json!({
         "schema_version": 1, "seed": 7, "feeds": feeds,
         "streams": [{
-            "name": "load", "role": "load", "timeout_ns": 2_000_000_000u64,
+            "name": "load", "role": "load", "timeout_ns": 20_000_000_000u64,
             "target": {"host": "127.0.0.1", "port": origin.port, "authority": "origin"},
             "scenarios": [{"name": "s", "weight": 1, "steps": [step]}],
             "workload": {"kind": "closed", "users": 100, "requests": requests},

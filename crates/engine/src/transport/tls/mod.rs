@@ -306,8 +306,8 @@ mod tests {
         let mut ready = Vec::with_capacity(16);
 
         let handle = net.connect_quietly(&address, 0, 7).unwrap();
+        let (mut peer, _) = listener.accept().unwrap(); // it stands, also where the kernel took its time
         let sent = net.send_first(handle, 7, b"hello");
-        let (mut peer, _) = listener.accept().unwrap();
         net.wait(&mut ready, 0);
         let before = ready.clone();
         peer.write_all(b"back").unwrap();
