@@ -1,6 +1,7 @@
 //! What happens before the first request.
 
 use loadlens_lua::{Fault, Session};
+use loadlens_origin::{Admission, Config, Origin};
 
 use crate::harness::*;
 
@@ -69,10 +70,13 @@ fn modules_and_a_first_line_of_a_shell_are_read() {
 
 #[test]
 fn a_port_where_nobody_listens_is_unreachable() {
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    // The port stays taken, so that nobody else comes to listen there.
+    let deaf = Origin::start(Config {
+        admission: Admission::Refuse,
+        ..Config::default()
+    })
+    .unwrap();
+    let port = deaf.port;
 
     match Session::prepare(&asked(port, None)).map(|_| ()) {
         Err(Fault::Unreachable(what)) => {

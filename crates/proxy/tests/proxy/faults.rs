@@ -284,7 +284,7 @@ fn a_connection_above_the_bound_is_reset() {
         (200, 200)
     );
 
-    let refused = front.client().hear();
+    let refused = front.hear_unasked();
     drop(one);
     front.books_when(|books| books.get("connections_open") == 1);
     let taken = front.client().get("/bytes/1");

@@ -77,6 +77,16 @@ impl Running {
     pub fn client(&self) -> Client {
         Client::connect(self.port)
     }
+
+    /// What a client hears that says nothing. A reset may come before its `connect` has returned.
+    pub fn hear_unasked(&self) -> Heard {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) {
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                Heard::Reset(Vec::new())
+            }
+            connected => Client::over(connected.expect("somebody listens")).hear(),
+        }
+    }
 }
 
 impl Drop for Running {
@@ -171,7 +181,10 @@ impl Heard {
 
 impl Client {
     pub fn connect(port: u16) -> Client {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("somebody listens");
+        Client::over(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("somebody listens"))
+    }
+
+    fn over(stream: TcpStream) -> Client {
         stream.set_nodelay(true).expect("an option");
         stream.set_read_timeout(Some(LIMIT)).expect("an option");
         Client(stream)

@@ -1,12 +1,11 @@
 //! A service that does wrong: a proxy without faults passes on what it did, and invents no answer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use loadlens_engine::run::Run;
 use loadlens_origin::bad::{self, Behaviour};
-use loadlens_origin::{Config, Origin};
+use loadlens_origin::{Admission, Config, Origin};
 use serde_json::{json, Value};
 
 use crate::harness::{proxy, Heard};
@@ -116,11 +115,14 @@ fn every_misbehaviour_arrives_as_what_it_is() {
 
 #[test]
 fn where_nobody_listens_the_client_is_reset_or_told() {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let port = free.local_addr().expect("an address").port();
-    drop(free);
-    let passing = proxy(port, json!({}));
-    let telling = proxy(port, json!({"failures": "answer"}));
+    // The port stays taken, so that nobody else comes to listen there.
+    let deaf = Origin::start(Config {
+        admission: Admission::Refuse,
+        ..Config::default()
+    })
+    .expect("a port");
+    let passing = proxy(deaf.port, json!({}));
+    let telling = proxy(deaf.port, json!({"failures": "answer"}));
 
     let reset = passing.client().get("/");
     let told = telling.client().get("/");
@@ -140,10 +142,10 @@ fn a_service_that_says_nothing_for_too_long_is_given_up() {
     let origin = Origin::start(Config::default()).expect("the origin starts");
     let front = proxy(
         origin.port,
-        json!({"failures": "answer", "timeout_ns": 1_000 * MS, "faults": {"admit": {"in_flight": 1}}}),
+        json!({"failures": "answer", "timeout_ns": 2_000 * MS, "faults": {"admit": {"in_flight": 1}}}),
     );
 
-    let late = front.client().get("/delay/5000");
+    let late = front.client().get("/delay/10000");
     let after = front.client().get("/bytes/1");
 
     assert_eq!((late.status(), after.status()), (504, 200));
