@@ -57,10 +57,18 @@ fn exchange(origin: &Origin, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn idle_books(origin: &Origin) -> Books {
-    origin
-        .books_when_idle(5 * SECOND)
-        .expect("all connections are closed")
+/// The books once all of so many connections have come and gone: a client may have left again before the kernel
+/// hands its connection to the origin.
+fn idle_books(origin: &Origin, connections: u64) -> Books {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let books = origin.books_when_idle(20 * SECOND);
+        let books = books.expect("all connections are closed");
+        if books.connections.accepted >= connections || Instant::now() > until {
+            return books;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -77,7 +85,7 @@ fn requests_and_connections_are_counted_by_path() {
         }
         ask(&mut stream, &get("/json"), "}");
     }
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 3);
 
     assert_eq!(
         (books.received, books.answered, books.violations),
@@ -203,7 +211,7 @@ fn a_client_that_says_close_gets_an_end_and_http10_without_keep_alive_too() {
 
     assert!(closed.contains("Connection: close\r\n") && closed.ends_with("\r\n\r\nx"));
     assert!(old.contains("Connection: close\r\n") && old.ends_with("\r\n\r\nx"));
-    assert_eq!(idle_books(&origin).connections.closed_by_server, 2);
+    assert_eq!(idle_books(&origin, 2).connections.closed_by_server, 2);
 }
 
 #[test]
@@ -229,7 +237,7 @@ fn each_violation_is_refused_and_written_down() {
             bytes.escape_ascii()
         );
     }
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 4);
 
     assert_eq!(books.violations, 4);
     let rules: Vec<&str> = books
@@ -249,7 +257,7 @@ fn a_request_after_the_announced_end_is_a_violation() {
     ask(&mut stream, &get(kept_open), "xyz");
     stream.write_all(get(kept_open).as_bytes()).unwrap();
     drop(stream);
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 1);
 
     assert_eq!((books.received, books.violations), (1, 1));
     assert_eq!(books.path(kept_open).violations, 1);
@@ -264,7 +272,7 @@ fn a_request_that_crosses_an_unannounced_end_is_no_violation() {
     ask(&mut stream, &get(unsaid), "xyz");
     stream.write_all(get(unsaid).as_bytes()).unwrap();
     drop(stream);
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 1);
 
     assert_eq!((books.received, books.crossed, books.violations), (1, 1, 0));
 }
@@ -276,7 +284,7 @@ fn a_request_cut_off_by_the_client_is_counted_as_cut_not_as_received() {
     let mut stream = connect(&origin);
     stream.write_all(b"GET / HTTP/1.1\r\nHo").unwrap();
     drop(stream);
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 1);
 
     assert_eq!((books.received, books.cut, books.violations), (0, 1, 0));
 }
@@ -286,10 +294,10 @@ fn a_client_that_gives_up_is_counted_as_abandoned() {
     let origin = start(Config::default());
 
     let mut stream = connect(&origin);
-    stream.write_all(get("/delay/400").as_bytes()).unwrap();
+    stream.write_all(get("/delay/60000").as_bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(20));
     drop(stream);
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 1);
 
     assert_eq!((books.received, books.answered, books.abandoned), (1, 0, 1));
 }
@@ -303,7 +311,7 @@ fn the_log_holds_the_service_time_of_each_request() {
     let mut stream = connect(&origin);
 
     for _ in 0..10 {
-        ask(&mut stream, &get("/mix?ms=1:4,300:1"), "}");
+        ask(&mut stream, &get("/mix?ms=1:9,1500:1"), "}");
     }
     let log = origin.log();
 
@@ -314,8 +322,12 @@ fn the_log_holds_the_service_time_of_each_request() {
         .collect();
     times.sort_unstable();
     assert_eq!(times.len(), 10);
-    assert!(times[0] >= 1_000_000 && times[7] < 300_000_000, "{times:?}"); // eight of 1 ms
-    assert!(times[8] >= 300_000_000, "{times:?}"); // two of 300 ms, never early
+    // Nine of 1 ms, which a busy machine makes longer, and one of 1.5 s, never early.
+    assert!(
+        times[0] >= 1_000_000 && times[8] < 1_500_000_000,
+        "{times:?}"
+    );
+    assert!(times[9] >= 1_500_000_000, "{times:?}");
 }
 
 #[test]
@@ -348,9 +360,10 @@ fn one_server_serves_first_come_first_served_however_many_connections_ask() {
 
 #[test]
 fn a_frozen_origin_answers_when_the_freeze_is_over() {
+    // So long that the origin's thread has begun before it is over, however busy the machine is.
     let freeze = Freeze {
         first_ns: 0,
-        len_ns: 150_000_000,
+        len_ns: SECOND,
         every_ns: 0,
     };
     let began = Instant::now();
@@ -362,13 +375,10 @@ fn a_frozen_origin_answers_when_the_freeze_is_over() {
     let mut stream = connect(&origin);
     ask(&mut stream, &get("/bytes/1"), "x");
 
-    assert!(
-        began.elapsed() >= Duration::from_millis(140),
-        "{:?}",
-        began.elapsed()
-    );
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(1), "{took:?}");
     let (from, until) = origin.books().freezes[0];
-    assert!(until - from >= 150_000_000);
+    assert!(until - from >= SECOND);
 }
 
 #[test]
@@ -386,10 +396,13 @@ fn admission_decides_before_any_request() {
 
     let closing = with(Admission::Close);
     assert_eq!(exchange(&closing, b""), "");
-    assert_eq!(idle_books(&closing).connections.turned_away, 1);
+    assert_eq!(idle_books(&closing, 1).connections.turned_away, 1);
 
+    // The reset may come before `connect` has returned.
     let resetting = with(Admission::Reset);
-    let reset = connect(&resetting).read(&mut [0; 8]).unwrap_err();
+    let reset = TcpStream::connect(("127.0.0.1", resetting.port))
+        .and_then(|mut stream| stream.read(&mut [0; 8]))
+        .unwrap_err();
     assert_eq!(reset.kind(), std::io::ErrorKind::ConnectionReset);
 
     let greeting = with(Admission::Greet);
@@ -423,9 +436,10 @@ fn every_misbehaviour_does_something_and_breaks_nothing_else() {
         // Whatever comes within a moment; the end, a reset and silence are all fine.
         let _ = stream.read(&mut [0; 4096]);
     }
-    let books = idle_books(&origin);
+    let count = bad::all().count() as u64;
+    let books = idle_books(&origin, count);
 
-    assert_eq!(books.received, bad::all().count() as u64);
+    assert_eq!(books.received, count);
     assert_eq!(books.violations, 0, "{:?}", books.violation_samples);
     let mut stream = connect(&origin);
     ask(&mut stream, &get("/bytes/1"), "x");
@@ -441,7 +455,7 @@ fn an_early_answer_comes_before_the_body_and_the_body_is_no_violation() {
     stream.write_all(b"hello").unwrap();
     ask(&mut stream, &get("/bytes/1"), "\r\n\r\nx");
     drop(stream);
-    let books = idle_books(&origin);
+    let books = idle_books(&origin, 1);
 
     assert_eq!(
         (books.received, books.answered, books.violations),

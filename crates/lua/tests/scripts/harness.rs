@@ -131,10 +131,17 @@ pub fn refused(origin: &Origin, script: &str) -> String {
 
 /// The books once every connection is closed.
 pub fn settled(origin: &Origin) -> Books {
-    let until = Instant::now() + Duration::from_secs(5);
+    settled_after(origin, 0)
+}
+
+/// The books once so many connections have come and all are closed: the kernel may take its time to hand over one on
+/// which nothing was said.
+pub fn settled_after(origin: &Origin, connections: u64) -> Books {
+    let until = Instant::now() + Duration::from_secs(20);
     loop {
-        let books = origin.books();
-        if books.open == 0 || Instant::now() > until {
+        let books = origin.books_when_idle(20 * SECOND);
+        let books = books.unwrap_or_else(|| origin.books());
+        if books.connections.accepted >= connections || Instant::now() > until {
             return books;
         }
         std::thread::sleep(Duration::from_millis(2));

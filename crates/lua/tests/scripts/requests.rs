@@ -79,7 +79,7 @@ fn answers_to_head_have_no_body_and_those_between_have_theirs() {
     let done = drive(&origin, script, 40);
 
     assert_eq!(done.requests("ok"), 40);
-    let books = settled(&origin);
+    let books = settled_after(&origin, 2);
     assert_eq!((books.connections.accepted, books.violations), (2, 0)); // one is that of wrk.connect
     let result = done.result.unwrap();
     let bytes = &result["streams"][0]["bytes"]["in_body"];
@@ -99,13 +99,13 @@ fn a_request_that_closes_its_connection_is_the_last_on_it() {
     let done = drive(&origin, every_third, 30);
 
     assert_eq!(done.requests("ok"), 30);
-    assert_eq!(settled(&origin).connections.accepted, 1 + 10);
+    assert_eq!(settled_after(&origin, 11).connections.accepted, 1 + 10);
 
     let origin = self::origin();
     let done = drive(&origin, "wrk.headers['Connection'] = 'close'", 30);
 
     assert_eq!(done.requests("ok"), 30);
-    assert_eq!(settled(&origin).connections.accepted, 1 + 30);
+    assert_eq!(settled_after(&origin, 31).connections.accepted, 1 + 30);
 }
 
 #[test]

@@ -140,12 +140,17 @@ mod tests {
 
     #[test]
     fn burning_takes_processor_time_of_the_thread() {
-        let before = sys::thread_cpu_ns();
+        let used: Vec<u64> = (0..10)
+            .map(|_| {
+                let before = sys::thread_cpu_ns();
+                burn(5_000_000);
+                sys::thread_cpu_ns() - before
+            })
+            .collect();
 
-        burn(5_000_000);
-
-        let used = sys::thread_cpu_ns() - before;
-        assert!((5_000_000..6_000_000).contains(&used), "{used}");
+        // A host that takes the core away, and the kernel's work on it, are booked as the thread's own time.
+        let least = *used.iter().min().unwrap();
+        assert!((5_000_000..6_000_000).contains(&least), "{used:?}");
     }
 
     #[test]
