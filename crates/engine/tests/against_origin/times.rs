@@ -1,12 +1,11 @@
 //! Times: against formulas, and against what the server itself wrote down.
 
-use std::time::Duration;
-
 use loadlens_origin::{Config, Freeze, Origin};
 use serde_json::{json, Value};
 
 use crate::harness::{
-    open, origin, plan, quiet, run, settled, stream, Lateness, Run, Stream, Witness, MS, SECOND,
+    open, origin, plan, quiet, run, settled, stream, Lateness, Run, Stream, Witness, LIMIT, MS,
+    SECOND,
 };
 
 /// What loopback and two wake-ups add to a service time on a machine that has nothing else to do.
@@ -21,14 +20,29 @@ struct Timed {
 
 impl Timed {
     /// What the way to the server and back may add to a quantile. Where the engine says itself that it was late or
-    /// starved, its figures are marked, and it may be so late twice: sending and receiving.
+    /// starved, its figures are marked, and it may be so late twice: sending and receiving. By the server's account of a
+    /// request there are two wakings more: its own to read, and the engine's to read the answer.
     fn path_s(&self) -> f64 {
         let generator = &self.run.result["generator"];
         let own_s = match generator["verdict"].as_str() {
             Some("kept_up") => 0.0,
             _ => generator["lag_p99_s"].as_f64().unwrap_or(0.0),
         };
-        PATH_S + 2.0 * (self.late.p99_s + own_s)
+        PATH_S + 2.0 * (self.late.p995_s + own_s)
+    }
+
+    /// A figure of a stream; none where the machine was away as the run ended: what had no answer then lasted longer than
+    /// is known, and may be more than the figure leaves aside.
+    fn seconds(&self, stream: Stream<'_>, distribution: &str, name: &str) -> Option<f64> {
+        let figure = &stream.0[distribution][name];
+        let value = figure["value"].as_f64();
+        let is_excused = self.late.max_s > 0.01;
+        assert!(
+            value.is_some() || is_excused,
+            "{name} is {figure}, {:?}",
+            self.late
+        );
+        value
     }
 }
 
@@ -44,7 +58,7 @@ fn run_for(seconds: f64, streams: Vec<Value>) -> Timed {
     plan["duration_ns"] = json!((seconds * 1e9) as u64);
     plan["drain_ns"] = json!(2 * SECOND);
     let witness = Witness::begin();
-    let done = run(&plan, Duration::from_secs_f64(seconds + 4.0));
+    let done = run(&plan, LIMIT);
     let late = witness.end();
     for stream in done.streams() {
         stream.check_law();
@@ -97,25 +111,45 @@ fn a_freeze_is_charged_to_everyone_who_was_due_in_it() {
         vec![open_stream("load", &origin, "/", 1000.0, "constant")],
     );
 
-    // A tenth of the requests wait between 0 and 200 ms, evenly: p95 is half of it, p99 nine tenths.
+    // A tenth of the requests wait between 0 and 200 ms, evenly: p95 is half of it, p99 nine tenths. Waking up late is
+    // the server's doing, so each request is held to the freeze as it was.
     let freezes = origin.books().freezes;
-    assert_eq!(freezes.len(), 3);
-    let longest = freezes.iter().map(|(from, until)| until - from).max();
-    let longest_s = longest.expect("three freezes") as f64 / 1e9; // waking up late is the server's doing
-                                                                  // M1 of a freeze of 1 s every 10 s is p95 0.50 +- 0.02 and p99 0.90 +- 0.02: here all is a fifth of that.
+    assert!(freezes.len() >= 3, "{freezes:?}");
+    let begin = done.run.result["t0_monotonic_ns"].as_u64().expect("t0");
+    let waits = |due: u64| {
+        let met = freezes.iter().find(|met| (met.0..met.1).contains(&due));
+        met.map_or(0.0, |met| (met.1 - due) as f64 / 1e9)
+    };
+    let mut truth: Vec<f64> = (0..6000).map(|k| waits(begin + k * MS)).collect();
+    truth.sort_by(f64::total_cmp);
+    // M1 of a freeze of 1 s every 10 s is p95 0.50 +- 0.02 and p99 0.90 +- 0.02: here all is a fifth of that.
     let load = done.run.only();
     let room = 0.004 + 2.0 * done.late.max_s + done.path_s();
-    let p95 = load.seconds("response_time_s", "p95").value;
-    let p99 = load.seconds("response_time_s", "p99").value;
+    for (name, p) in [("p95", 0.95), ("p99", 0.99)] {
+        let Some(seen) = done.seconds(load, "response_time_s", name) else {
+            continue;
+        };
+        let waited = quantile(&truth, p);
+        assert!(
+            (seen - waited).abs() < room,
+            "{name} {seen}, not {waited}, room {room}"
+        );
+    }
     let max = load.0["response_time_s"]["max"]
         .as_f64()
         .expect("a maximum");
-    assert!((p95 - 0.100).abs() < room, "p95 {p95}, room {room}");
-    assert!((p99 - 0.180).abs() < room, "p99 {p99}, room {room}");
-    assert!((max - longest_s).abs() < room, "max {max}, room {room}");
+    let longest = quantile(&truth, 1.0);
+    assert!(
+        (max - longest).abs() < room,
+        "max {max}, not {longest}, room {room}"
+    );
     // Sent when they were due: it was the server that was late, not the generator.
     let lag = load.seconds("lag_s", "p99").value;
-    assert!(lag < 0.002 + done.late.max_s, "lag {lag}, {:?}", done.late);
+    assert!(
+        lag < 0.002 + 2.0 * done.late.max_s,
+        "lag {lag}, {:?}",
+        done.late
+    );
 }
 
 #[test]
@@ -141,7 +175,12 @@ fn a_closed_loop_sees_a_freeze_once_for_each_user() {
     let max = load.0["response_time_s"]["max"]
         .as_f64()
         .expect("a maximum");
-    assert!((max - 0.200).abs() < room, "max {max}, room {room}");
+    let (from, until) = origin.books().freezes[0];
+    let frozen = (until - from) as f64 / 1e9; // 0.2, and what it woke late
+    assert!(
+        (max - frozen).abs() < room,
+        "max {max}, not {frozen}, room {room}"
+    );
 }
 
 #[test]
@@ -183,7 +222,9 @@ fn quantiles_agree_with_the_servers_own_records() {
             ("p95", 0.95),
             ("p99", 0.99),
         ] {
-            let seen = load.seconds("service_time_s", name).value;
+            let Some(seen) = done.seconds(load, "service_time_s", name) else {
+                continue;
+            };
             let server = quantile(&truth, p);
             // Histograms have three digits.
             let shift = astray / truth.len() as f64;
@@ -213,14 +254,18 @@ fn a_mixture_has_the_quantiles_of_its_parts() {
     load["workload"] = json!({"kind": "closed", "users": 20});
     let done = run_for(2.0, vec![load]);
 
-    for (name, truth) in [("p50", 0.020), ("p99", 0.100)] {
-        let seen = done.run.only().seconds("response_time_s", name).value;
-        assert!(seen >= truth, "{name} {seen}");
-        assert!(
-            seen <= truth * 1.01 + done.path_s(),
-            "{name} {seen}, {:?}",
-            done.late
-        );
+    // A pause of the machine hits each user's request once, in the worst case those above the quantile.
+    let load = done.run.only();
+    let hit = 20.0 * done.late.pauses as f64 / load.requests("ok") as f64;
+    let mixture = |p: f64| if p < 0.98 { 0.020 } else { 0.100 };
+    for (name, p) in [("p50", 0.5), ("p99", 0.99)] {
+        let Some(seen) = done.seconds(load, "response_time_s", name) else {
+            continue;
+        };
+        assert!(seen >= mixture(p), "{name} {seen}");
+        let most = mixture(p + hit) * 1.01 + done.path_s();
+        let is_hit = p + hit >= 1.0;
+        assert!(seen <= most || is_hit, "{name} {seen}, {:?}", done.late);
     }
 }
 
@@ -228,12 +273,12 @@ fn a_mixture_has_the_quantiles_of_its_parts() {
 fn intervals_contain_the_formulas_of_m_m_1_and_m_d_1() {
     let _machine = quiet();
     let origin = origin(Config::default());
-    let (service_s, rate) = (0.004, 125.0); // half busy
+    let (service_s, rate, seconds) = (0.004, 125.0, 9.0); // half busy
     let markov = "/mm1?mean_ms=4&seed=5";
     let constant = "/md1?ms=4";
 
     let done = run_for(
-        9.0,
+        seconds,
         vec![
             open_stream("mm1", &origin, markov, rate, "poisson"),
             open_stream("md1", &origin, constant, rate, "poisson"),
@@ -242,20 +287,42 @@ fn intervals_contain_the_formulas_of_m_m_1_and_m_d_1() {
 
     // M/M/1: the response time is exponential with mean 1 / (mu - lambda).
     let mean = 1.0 / (1.0 / service_s - rate);
-    check_interval(&done, done.run.stream("mm1"), "mean", mean);
-    check_interval(&done, done.run.stream("mm1"), "p50", mean * 2f64.ln());
-    check_interval(&done, done.run.stream("mm1"), "p90", mean * 10f64.ln());
+    let quantile = |p: f64| -mean * (1.0 - p).ln();
+    // A pause of L makes a queue that takes as long to go at half load: L² rate more waiting for all together, and all
+    // who come in 2 L are late, in the worst case those above the quantile.
+    let more = done.late.away_s2 / seconds;
+    let late = |p: f64| quantile((p / (1.0 - 2.0 * done.late.away_s / seconds).max(p)).min(0.999));
+    check_interval(&done, done.run.stream("mm1"), "mean", mean, mean + more);
+    check_interval(
+        &done,
+        done.run.stream("mm1"),
+        "p50",
+        quantile(0.5),
+        late(0.5),
+    );
+    check_interval(
+        &done,
+        done.run.stream("mm1"),
+        "p90",
+        quantile(0.9),
+        late(0.9),
+    );
     // M/D/1: Pollaczek and Khinchine, rho / (2 (1 - rho)) service times of waiting.
-    check_interval(&done, done.run.stream("md1"), "mean", service_s * 1.5);
+    let mean = service_s * 1.5;
+    check_interval(&done, done.run.stream("md1"), "mean", mean, mean + more);
 }
 
-/// The interval, widened by what the way to the server and back adds, contains the truth.
-fn check_interval(done: &Timed, load: Stream<'_>, name: &str, truth: f64) {
+/// The interval, widened by what the way to the server and back adds, contains the truth: without pauses of the machine
+/// `truth`, with them at most `most`.
+fn check_interval(done: &Timed, load: Stream<'_>, name: &str, truth: f64, most: f64) {
+    if done.seconds(load, "response_time_s", name).is_none() {
+        return;
+    }
     let seen = load.seconds("response_time_s", name);
-    let overlaps = seen.low <= truth + done.path_s() && truth <= seen.high;
+    let overlaps = seen.low <= most + done.path_s() && truth <= seen.high;
     assert!(
         overlaps,
-        "{} {name}: {seen:?} does not contain {truth}, {:?}",
+        "{} {name}: {seen:?} does not contain {truth} to {most}, {:?}",
         load.0["name"], done.late
     );
     // How wide it is depends on who else is at work: a stalled server meets its arrivals in bunches.
@@ -291,8 +358,13 @@ fn requests_of_an_open_load_leave_when_they_are_due() {
         (rate / 2000.0 - 1.0).abs() < room,
         "the server saw {rate} a second, room {room}"
     );
+    // After a pause all that was due in it is sent at once, which takes its time too.
     let lag = done.run.only().seconds("lag_s", "p99").value;
-    assert!(lag < 0.001 + done.late.max_s, "lag {lag}, {:?}", done.late);
+    assert!(
+        lag < 0.001 + 2.0 * done.late.max_s,
+        "lag {lag}, {:?}",
+        done.late
+    );
 }
 
 #[test]
