@@ -130,6 +130,8 @@ pub struct Books {
     pub pipelined: u64,
     /// Requests that came after an end of ours that was not announced: they may have crossed it.
     pub crossed: u64,
+    /// The latest that an answer or an act of a script began after its time, in ns.
+    pub late_ns: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes handed to the kernel.
@@ -180,6 +182,7 @@ impl Books {
         self.cut += thread.cut;
         self.pipelined += thread.pipelined;
         self.crossed += thread.crossed;
+        self.late_ns = self.late_ns.max(thread.late_ns);
         self.bytes_in += thread.bytes_in;
         let (sum, part) = (&mut self.handshakes, &thread.handshakes);
         sum.full += part.full;
@@ -209,6 +212,7 @@ pub(crate) struct ThreadBooks {
     pub cut: u64,
     pub pipelined: u64,
     pub crossed: u64,
+    pub late_ns: u64,
     pub bytes_in: u64,
     pub connections: ConnectionBook,
     pub handshakes: HandshakeBook,
@@ -274,6 +278,7 @@ impl ThreadBooks {
         self.cut = 0;
         self.pipelined = 0;
         self.crossed = 0;
+        self.late_ns = 0;
         self.bytes_in = 0;
         self.connections = ConnectionBook::default();
         self.handshakes = HandshakeBook::default();

@@ -304,6 +304,7 @@ impl Worker {
                 continue; // it was set anew since
             }
             connection.timer_ns = 0;
+            books.late_ns = books.late_ns.max(now - at);
             match connection.phase {
                 Phase::Serving if connection.script.is_some() => self.advance(token, books),
                 Phase::Serving => {

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use loadlens_origin::bad::{self, Behaviour, Reuse};
 use loadlens_origin::tls::TlsConfig;
-use loadlens_origin::{Books, Config, Origin};
+use loadlens_origin::{Books, Config};
 use serde_json::{json, Value};
 
-use crate::harness::{origin, plan, run, settled, shared, stream, Run, Stream, Witness, LIMIT, MS};
+use crate::harness::{
+    origin, plan, run, settled_after, shared, stream, Lateness, Run, Stream, Witness, LIMIT, MS,
+};
 use crate::secured;
 
 /// Where a time-out is expected, or may come.
@@ -50,27 +52,54 @@ fn stream_of(behaviour: &Behaviour, port: u16, requests: Option<u64>) -> Value {
     stream
 }
 
-/// Behaviours in groups that run together, and a server for each group.
-fn groups() -> Vec<(Vec<&'static Behaviour>, Origin)> {
+/// Behaviours that run together, and their server.
+type Group = (Vec<&'static Behaviour>, Config);
+
+/// All behaviours in groups.
+fn groups() -> Vec<Group> {
     groups_of(TOGETHER, &Config::default())
 }
 
-fn groups_of(together: usize, config: &Config) -> Vec<(Vec<&'static Behaviour>, Origin)> {
+fn groups_of(together: usize, config: &Config) -> Vec<Group> {
     // What happens while nobody asks must not be late, so it is kept apart from those who keep the server busy.
     let (paused, busy): (Vec<&Behaviour>, Vec<&Behaviour>) =
         bad::all().partition(|one| one.pause_ms > 0);
     let groups = busy.chunks(together).map(<[_]>::to_vec).chain([paused]);
-    groups
-        .map(|group| (group, origin(config.clone())))
-        .collect()
+    groups.map(|group| (group, config.clone())).collect()
 }
 
 /// Where others use a connection while its user pauses, what comes in the pause is an answer to them: no client
 /// can tell.
-fn groups_without_pauses() -> Vec<(Vec<&'static Behaviour>, Origin)> {
+fn groups_without_pauses() -> Vec<Group> {
     let mut groups = groups();
     groups.pop();
     groups
+}
+
+/// What is wrong with one run, and whether the machine was away in it for so long that what was to come in a pause of
+/// the users may have come after it, in the place of an answer.
+struct Judged {
+    found: Vec<String>,
+    was_away: bool,
+}
+
+/// Somebody was later than half of what lies between such an act and the next request: server, engine or witness.
+fn was_away(done: &Run, books: &Books, late: Lateness) -> bool {
+    const HALF: Duration = Duration::from_millis(75);
+    let is_starved = done.result["generator"]["verdict"] == "starved";
+    is_starved || Duration::from_nanos(books.late_ns) > HALF || late.max_s > HALF.as_secs_f64()
+}
+
+/// Runs a group, once more where it has pauses and the machine was away: faults then say nothing.
+fn judge(group: &[&Behaviour], mut run_once: impl FnMut() -> Judged) -> Vec<String> {
+    let has_pauses = group.iter().any(|one| one.pause_ms > 0);
+    for _ in 0..5 {
+        let judged = run_once();
+        if judged.found.is_empty() || !(has_pauses && judged.was_away) {
+            return judged.found;
+        }
+    }
+    run_once().found
 }
 
 /// What is wrong with the engine's account of one behaviour.
@@ -192,7 +221,7 @@ fn an_answer_counts_while_the_bytes_behind_it_are_still_on_their_way() {
     });
     let group = vec![bad::find("extra_64k").expect("in the catalogue")];
 
-    check_none(&recorded(vec![(group, origin(dribbling))], secure));
+    check_none(&recorded(vec![(group, dribbling)], secure));
 }
 
 fn secure(stream: &mut Value) {
@@ -217,54 +246,65 @@ fn plan_of(
 }
 
 /// Runs groups of behaviours to their end under a changed plan, and gives what is wrong.
-fn recorded(
-    groups: Vec<(Vec<&'static Behaviour>, Origin)>,
-    change: impl Fn(&mut Value),
-) -> Vec<String> {
+fn recorded(groups: Vec<Group>, change: impl Fn(&mut Value)) -> Vec<String> {
     let mut found = Vec::new();
-    for (group, origin) in groups {
-        let plan = plan_of(&group, origin.port, |one| Some(requests(one)), &change);
-        let done = run(&plan, LIMIT);
-        let books = settled(&origin);
+    for (group, config) in groups {
+        found.extend(judge(&group, || {
+            let origin = origin(config.clone());
+            let plan = plan_of(&group, origin.port, |one| Some(requests(one)), &change);
+            let witness = Witness::begin();
+            let done = run(&plan, LIMIT);
+            let late = witness.end();
+            let books = settled_after(&origin, &done);
 
-        found.extend(check(&group, &done, &books, 2));
-        for behaviour in group {
-            let stream = done.stream(behaviour.name);
-            if stream.requests("due") != requests(behaviour) || stream.requests("in_flight") != 0 {
-                found.push(format!(
-                    "{}: not all requests were done: {}",
-                    behaviour.name, stream.0["requests"]
-                ));
+            let mut found = check(&group, &done, &books, 2);
+            for behaviour in &group {
+                let of_it = done.stream(behaviour.name);
+                let is_done = of_it.requests("in_flight") == 0;
+                if of_it.requests("due") != requests(behaviour) || !is_done {
+                    found.push(format!(
+                        "{}: not all requests were done: {}",
+                        behaviour.name, of_it.0["requests"]
+                    ));
+                }
             }
-        }
+            let was_away = was_away(&done, &books, late);
+            Judged { found, was_away }
+        }));
     }
     found
 }
 
 /// Runs groups of behaviours for a time under a changed plan, and gives what is wrong.
 fn timed(
-    groups: Vec<(Vec<&'static Behaviour>, Origin)>,
+    groups: Vec<Group>,
     threads: u32,
     at_once: u64,
     change: impl Fn(&mut Value),
 ) -> Vec<String> {
     let duration = Duration::from_millis(700);
     let mut found = Vec::new();
-    for (group, origin) in groups {
-        let mut plan = plan_of(&group, origin.port, |_| None, &change);
-        plan["threads"] = json!(threads);
-        plan["duration_ns"] = json!(duration.as_nanos() as u64);
-        let witness = Witness::begin();
-        let done = run(&plan, LIMIT);
-        let late_s = witness.end().max_s;
-        let books = settled(&origin);
-        // B3: duration, time-out and a second, on a machine that lets us run.
-        let elapsed_s = done.result["elapsed_s"].as_f64().expect("elapsed_s");
-        let limit_s = (duration + TIMEOUT).as_secs_f64() + 1.0 + 2.0 * late_s;
-        if elapsed_s > limit_s {
-            found.push(format!("ended after {elapsed_s} s, not {limit_s}"));
-        }
-        found.extend(check(&group, &done, &books, at_once));
+    for (group, config) in groups {
+        found.extend(judge(&group, || {
+            let origin = origin(config.clone());
+            let mut plan = plan_of(&group, origin.port, |_| None, &change);
+            plan["threads"] = json!(threads);
+            plan["duration_ns"] = json!(duration.as_nanos() as u64);
+            let witness = Witness::begin();
+            let done = run(&plan, LIMIT);
+            let late = witness.end();
+            let books = settled_after(&origin, &done);
+
+            let mut found = check(&group, &done, &books, at_once);
+            // B3: duration, time-out and a second, on a machine that lets us run.
+            let elapsed_s = done.result["elapsed_s"].as_f64().expect("elapsed_s");
+            let limit_s = (duration + TIMEOUT).as_secs_f64() + 1.0 + 2.0 * late.max_s;
+            if elapsed_s > limit_s {
+                found.push(format!("ended after {elapsed_s} s, not {limit_s}"));
+            }
+            let was_away = was_away(&done, &books, late);
+            Judged { found, was_away }
+        }));
     }
     found
 }
@@ -305,16 +345,19 @@ fn arrivals_go_on_and_are_accounted_for_whatever_the_server_does() {
 fn each_request_of_a_single_user_has_the_outcome_that_its_position_demands() {
     let _machine = shared();
     let origin = origin(Config::default());
-    let two = |name: &str| {
+    let two = |name: &str, patience: Duration| {
         let mut stream = stream(name, origin.port, &format!("/bad/{name}"));
         stream["workload"] = json!({"kind": "closed", "users": 1, "requests": 4});
-        stream["timeout_ns"] = json!(TIMEOUT.as_nanos() as u64);
+        stream["timeout_ns"] = json!(patience.as_nanos() as u64);
         stream
     };
 
-    // An answer, then none: four requests are two pairs.
+    // An answer, then none: four requests are two pairs. A server that is away for a second is no silent one.
     let done = run(
-        &plan(vec![two("stall_second"), two("close_first_answers_second")]),
+        &plan(vec![
+            two("stall_second", 2 * TIMEOUT),
+            two("close_first_answers_second", PATIENCE),
+        ]),
         LIMIT,
     );
 
