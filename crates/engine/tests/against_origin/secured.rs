@@ -391,6 +391,7 @@ fn streams_with_and_without_tls_share_a_run() {
 
 #[test]
 fn files_that_hold_no_certificate_or_have_changed_are_refused_before_the_start() {
+    let _machine = shared();
     let origin = origin(with(TlsConfig::default()));
     let certificates = Certificates::of(&origin);
     let refused = |tls: Value| {
