@@ -11,25 +11,29 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from loadlens import engine, store
+from loadlens import design, engine, store
 from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
 from loadlens.model.study import PlannedTrial, Probe
 from loadlens.model.topology import Limits, Outside, Service
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Open, Scenario, Step, Target
 from loadlens.run import environment, gates, planning, progress, settling
+from loadlens.run.bench import Bench, prepare_all
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Event, PlainPrinter, TrialEnded, in_short
 from loadlens.run.remaining import Clock, Remaining
 from loadlens.run.study import run_study
 from loadlens.run.trial import run_trial
+from loadlens.testbed import Testbed
 from tests import records, tiny
+from tests.end_to_end.testbed_cases import busy_in, is_alive, still_there
 from tests.unit.scripted_engine import ScriptedRun
 
 TARGET = Target("127.0.0.1", 9, "127.0.0.1:9")
@@ -271,6 +275,42 @@ def test_the_second_signal_ends_the_process_at_once() -> None:
     assert (done.returncode, done.stdout) == (143, "first\n")
 
 
+def test_a_signal_at_the_beginning_of_what_allows_it_breaks_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Interrupts.check
+
+    def heard_behind_the_look(interrupts: Interrupts) -> None:
+        look(interrupts)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Interrupts, "check", heard_behind_the_look)
+    with Interrupts() as interrupts, pytest.raises(Stopped), interrupts.allowed():
+        pytest.fail("it went on")
+
+
+def test_a_signal_behind_the_start_of_services_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beds: list[Testbed] = []
+
+    class Heard(Testbed):
+        def start(self) -> None:
+            super().start()
+            beds.append(self)
+            raise Stopped(ExitCode.INTERRUPTED)
+
+    monkeypatch.setattr("loadlens.run.bench.Testbed", Heard)
+    study = tiny.planned(tiny.write_study(tmp_path / "study"))
+    (planned, *_) = design.order(study)
+    preparations = prepare_all(study, cache=tmp_path / "cache", on_line=lambda _: None)
+    with Bench(preparations, marker="run", shared_logs=lambda: tmp_path, tell=lambda _: None) as bench:
+        with pytest.raises(Stopped):
+            bench.ready_for(planned, tmp_path / "logs")
+        bench.done_with(planned, broken=True)
+
+    (bed,) = beds
+    assert bed.keeper_pid is None
+
+
 def test_handlers_are_given_back() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Interrupts():
@@ -411,8 +451,6 @@ def test_a_service_that_dies_under_load_makes_its_trial_invalid_and_the_run_goes
 ) -> None:
     def kill_the_service(run: ScriptedRun) -> None:
         if len(type(run).runs) == 1:
-            import urllib.request
-
             target = run.plan.streams[0].target
             with pytest.raises(OSError):
                 urllib.request.urlopen(f"http://{target.authority}/die", timeout=5)
@@ -426,6 +464,28 @@ def test_a_service_that_dies_under_load_makes_its_trial_invalid_and_the_run_goes
     assert invalid.status is TrialStatus.INVALID
     assert invalid.reasons == ("web ended while it was under test, exit status 7",)
     assert repeated.status is TrialStatus.COMPLETE
+
+
+def test_a_service_that_dies_with_the_last_request_is_seen_however_short_ago_the_last_look_was(
+    tmp_path: Path, scripted: type[ScriptedRun]
+) -> None:
+    def kill_behind_the_first_look(run: ScriptedRun) -> None:
+        run.turns = 2
+
+    def progress_of(run: ScriptedRun) -> dict[str, object]:
+        if run.turns == 0 and len(type(run).runs) == 1:  # the last turn of the first trial
+            (pid,) = (int(line.split()[0]) for line in busy_in(tmp_path / "study"))
+            with pytest.raises(OSError):
+                urllib.request.urlopen(f"http://{run.plan.streams[0].target.authority}/die", timeout=20)
+            assert still_there(lambda: [pid] if is_alive(pid) else [], 20.0) == []
+        return ScriptedRun.progress(run)
+
+    scripted.script = staticmethod(kill_behind_the_first_look)
+    scripted.progress = progress_of  # type: ignore[method-assign, assignment]
+
+    record = run_tiny(tmp_path, trials=1, users="[1]")
+
+    assert [t.reasons for t in record.trials] == [("web ended while it was under test, exit status 7",), ()]
 
 
 def test_services_that_never_come_up_end_the_run_with_the_reason(

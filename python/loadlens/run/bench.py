@@ -116,9 +116,13 @@ class Bench:
             values=self._preparations.values_of(planned.case),
             on_event=self._tell,
         )
-        testbed.start()
+        self._up, self._up_for = testbed, wanted  # at once: Ctrl-C may come right behind its start
+        try:
+            testbed.start()
+        except BaseException:
+            self._up_for = None  # what did not come up is nobody's
+            raise
         self.restarts += 1
-        self._up, self._up_for = testbed, wanted
         return testbed
 
     def shared_logs(self) -> Path | None:

@@ -181,8 +181,7 @@ def _under_load(
             drained = time.monotonic_ns()
             done.engine = result
             _ask_queries(testbed, around, done, result)
-            if watch.fault is None:
-                watch()  # a service may have ended with the last request
+            watch.look()  # a service may have ended with the last request
             hole = None if monitor.is_running() else "the monitors ended before the load did"
             said = monitor.stop()
     for words in (hole, said):
@@ -305,13 +304,18 @@ class _ServiceWatch:
 
     def __call__(self) -> bool:
         now = time.monotonic()
-        if self.fault is None and now >= self._next:
+        if now >= self._next:
             self._next = now + CHECK_EVERY_S
+            self.look()
+        return self.fault is not None
+
+    def look(self) -> None:
+        """Look now, however long ago the last look was."""
+        if self.fault is None:
             try:
                 self._testbed.check()
             except TestbedError as fault:
                 self.fault = fault
-        return self.fault is not None
 
 
 def _held_outside(outside: Outside | None) -> Iterator[dict[str, Any]]:

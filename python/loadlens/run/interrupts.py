@@ -80,9 +80,9 @@ class Interrupts:
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """A part that may be broken off anywhere: raises Stopped in it, or before it if already asked."""
-        self.check()
         self._allowed += 1
         try:
+            self.check()  # not before: who asked between the two would wait for the end of the part
             yield
         finally:
             self._allowed -= 1

@@ -395,7 +395,10 @@ class Keeper:
         return self._scope + b":" + name.encode()
 
     def _do_poll(self, request: dict[str, Any]) -> dict[str, Any]:
-        """How every process stands; the output of followed ones."""
+        """How every process stands; the output of followed ones, all of it of those that ended."""
+        for child in self._children.values():
+            if child.status is not None and child.pipe >= 0:
+                self._drain(child.pipe)  # it may have spoken and ended since the pipe was looked at
         standing = {
             name: {
                 "status": child.status,

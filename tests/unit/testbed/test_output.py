@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadlens.testbed.keeper_process import KEPT_HEAD_BYTES, KEPT_TAIL_BYTES, Output
+from loadlens.testbed.keeper_process import KEPT_HEAD_BYTES, KEPT_TAIL_BYTES, Child, Keeper, Output
 
 
 def output(log: Path | None = None, secrets: tuple[bytes, ...] = (), *, follow: bool = False) -> Output:
@@ -93,3 +95,20 @@ def test_a_disk_without_room_ends_the_log_but_not_the_draining() -> None:
     kept.finish()
 
     assert kept.last(100) == "one\ntwo\n"
+
+
+def test_who_is_said_to_have_ended_has_said_its_last_words() -> None:
+    """It spoke and ended behind the look at its pipe, which a child of it still holds open."""
+    reading, held = os.pipe()
+    os.set_blocking(reading, False)
+    ended = Child(1, b"", 15, output(follow=True))
+    ended.pipe, ended.status = reading, 0
+    keeper = Keeper.__new__(Keeper)
+    keeper._children, keeper._pipes, keeper._poll = {"job": ended}, {reading: ended}, select.poll()
+    os.write(held, b"42\n")
+
+    standing = keeper._do_poll({})["children"]["job"]
+    os.close(held)
+    os.close(reading)
+
+    assert (standing["status"], standing["output"], standing["drained"]) == (0, "42\n", False)
