@@ -1,22 +1,25 @@
 """Whether the machine let us run while a test judged times and rates.
 
 What the host gives to others meanwhile, or a thread that wakes late, is no fault of what is tested: a check
-that fails then is made once more, at most twice. On a machine that was calm a failure is one at once.
+that fails then, or breaks for want of a figure, is made once more, at most twice. On a machine that was calm
+a failure is one at once.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self
 
 from benches.measuring import Host
 
 TRIES = 3
 MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
 _LOOK_S = 0.005
+Given = ParamSpec("Given")
 
 
 class Machine:
@@ -48,14 +51,24 @@ class Machine:
 
 
 def calmly(check: Callable[[], None]) -> None:
-    """Make a check that asserts; again where it failed while the machine was not calm."""
+    """Make a check; again where it failed or broke while the machine was not calm."""
     for left in reversed(range(TRIES)):
         try:
             with Machine() as machine:
                 check()
             return
-        except AssertionError:
+        except Exception:
             why_not = machine.why_not()
             if why_not is None or not left:
                 raise
             print(f"made again: {why_not}")  # shown with a failure
+
+
+def where_calm(test: Callable[Given, None]) -> Callable[Given, None]:
+    """A test as such a check: it can be made again in the folder and beside the server that it was given."""
+
+    @functools.wraps(test)
+    def made(*given: Given.args, **named: Given.kwargs) -> None:
+        calmly(lambda: test(*given, **named))
+
+    return made

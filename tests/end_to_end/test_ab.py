@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin, origin
 
+from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN, figures, layout, number
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program, settled_books
 
@@ -143,6 +144,7 @@ def test_any_length_will_do_with_l(program: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_a_time_limit_ends_the_load(server: Origin, program: tuple[str, ...]) -> None:
     printed = asked(program, server, "/delay/50", "-t", "1", "-c", "2")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from catalogue.families import FAMILIES
 from catalogue.running import ROOT
 
+from tests.calm import where_calm
 from tests.end_to_end.hitting import environment
 
 pytestmark = pytest.mark.end_to_end
@@ -28,9 +30,11 @@ def kept(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "development.jsonl").read_text().splitlines()]
 
 
+@where_calm
 def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Path) -> None:
-    wanted = ["--families", "db-lock", "--no-twins", "--budget", "15s", "--results", str(tmp_path)]
-    wanted += ["--records", str(tmp_path / "records")]
+    folder = tmp_path / secrets.token_hex(4)
+    wanted = ["--families", "db-lock", "--no-twins", "--budget", "15s", "--results", str(folder)]
+    wanted += ["--records", str(folder / "records")]
 
     first = catalogue(*wanted)
     again = catalogue(*wanted)
@@ -40,7 +44,7 @@ def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Pa
     assert f"1 services of 1 of {len(FAMILIES)} families" in first.stdout
     assert again.stdout == first.stdout
     assert again.stderr == ""
-    (row,) = kept(tmp_path)
+    (row,) = kept(folder)
     assert row["failure"] is None
     assert row["said"]["capacity"] is not None
 

@@ -15,6 +15,7 @@ from benches.measuring import Origin
 from loadlens import analyse, store
 from loadlens.interop.drivers import DRIVERS
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from tests.calm import where_calm
 from tests.end_to_end.hitting import LIMIT_S, command, environment, hit, settled_books, tried
 
 pytestmark = pytest.mark.end_to_end
@@ -29,6 +30,7 @@ WITH_A_NUMBER = [each for each in EACH if each.values[0] != "wrk"]
 
 
 @pytest.mark.parametrize("name", EACH)
+@where_calm
 def test_answers_are_those_of_the_books(server: Origin, name: str) -> None:
     result = hit(server, "/", "-c", "4", "-d", "1s", "--driver", name)
     books = settled_books(server)
@@ -62,6 +64,7 @@ def test_new_connections_are_made_where_asked(server: Origin, name: str) -> None
 
 
 @pytest.mark.parametrize("name", EACH)
+@where_calm
 def test_times_are_those_that_the_server_takes(server: Origin, name: str) -> None:
     result = hit(server, "/delay/50", "-c", "2", "-d", "2s", "--driver", name)
 
@@ -73,6 +76,7 @@ def test_times_are_those_that_the_server_takes(server: Origin, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", EACH)
+@where_calm
 def test_method_headers_and_body_arrive(server: Origin, name: str) -> None:
     flags = ("-m", "POST", "-H", "Content-Type: text/x", "-b", 'a"\\b', "-c", "1", "-d", "1s")
 
@@ -86,6 +90,7 @@ def test_method_headers_and_body_arrive(server: Origin, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EACH)
+@where_calm
 def test_statuses_that_are_not_expected_are_no_successes(server: Origin, name: str) -> None:
     requests = hit(server, "/status/503", "-c", "1", "-d", "1s", "--driver", name)["requests"]
 
@@ -108,6 +113,7 @@ def test_the_summary_says_who_told_it_and_what_is_not_told(server: Origin, name:
     assert f"Not told by {name}: what was due" in done.stdout
 
 
+@where_calm
 def test_one_load_by_two_programs_and_by_us_agrees_where_all_measure(server: Origin) -> None:
     names = [name for name, one in DRIVERS.items() if shutil.which(one.program)]
     results: dict[str, dict[str, Any]] = {

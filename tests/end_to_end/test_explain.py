@@ -16,7 +16,7 @@ from benches.measuring import Origin
 from loadlens import analyse, store
 from loadlens.model.trial import TrialStatus
 from tests import secured, tiny
-from tests.calm import calmly
+from tests.calm import calmly, where_calm
 from tests.end_to_end.explaining import (
     LIMIT_S,
     SLOW_SERVICE,
@@ -180,6 +180,7 @@ def test_the_record_is_one_like_any_other(found: Found) -> None:
 # --- safe --------------------------------------------------------------------------------------------------
 
 
+@where_calm
 def test_the_rate_cap_holds_by_the_origins_books(server: Origin) -> None:
     server.new_books()
     began = time.monotonic()
@@ -264,6 +265,7 @@ def test_a_certificate_that_is_not_trusted_is_named_with_what_would_help() -> No
 # --- watched and started -----------------------------------------------------------------------------------
 
 
+@where_calm
 def test_a_process_that_runs_is_watched_and_goes_on(server: Origin) -> None:
     url = url_of(server, "/md1?ms=10")
 
@@ -274,6 +276,7 @@ def test_a_process_that_runs_is_watched_and_goes_on(server: Origin) -> None:
     assert server.process.poll() is None
 
 
+@where_calm
 def test_a_command_is_started_watched_and_ended(tmp_path: Path) -> None:
     port = free_port()
     mark = f"{SLOW_SERVICE} {port}"

@@ -18,6 +18,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Admission, Entry, ErrorFault, ProxyFaults, Service
 from loadlens.testbed import Testbed
+from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import bed_of, carriers, odd, wait_until_gone
 
 pytestmark = pytest.mark.end_to_end
@@ -157,11 +158,12 @@ def test_a_proxy_ends_with_the_pipe_that_it_was_given(tmp_path: Path) -> None:
     assert code == 0
 
 
-def test_the_books_of_generator_proxy_and_service_agree(tmp_path: Path, marker: str) -> None:
+@where_calm
+def test_the_books_of_generator_proxy_and_service_agree(tmp_path: Path) -> None:
     server = Path(__file__).with_name("slow_service.py")
     study = tmp_path / "study.yaml"
     study.write_text(STUDY.replace("SERVER", f"{sys.executable} -I -S {server}"))
-    out = tmp_path / "out"
+    out = tmp_path / secrets.token_hex(4)
 
     done = subprocess.run(
         [sys.executable, "-m", "loadlens", "run", str(study), "-o", str(out)],
@@ -188,7 +190,7 @@ def test_the_books_of_generator_proxy_and_service_agree(tmp_path: Path, marker: 
         else:
             assert figures["outcomes_total queue_full"] == 0
             assert 2 < figures["in_flight_most"] <= 8
-    assert wait_until_gone(marker) == []
+    assert wait_until_gone(out.name) == []
 
 
 def last_figures(trial: Path) -> dict[str, int]:

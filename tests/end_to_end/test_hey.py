@@ -11,6 +11,7 @@ import sys
 import pytest
 from benches.measuring import Origin
 
+from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, settled_books
 
@@ -112,6 +113,7 @@ def test_a_duration_ends_the_load_and_what_was_begun_is_ended(
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_a_rate_holds_each_worker_back(server: Origin, program: tuple[str, ...]) -> None:
     asked(program, server, "/", "-q", "10", "-c", "2", "-z", "4s")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import resource
+import secrets
 from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
 
+from tests.calm import where_calm
 from tests.end_to_end.hitting import begin, ended, settled_books, stop_for, tried, url_of
 
 pytestmark = pytest.mark.end_to_end
@@ -30,6 +32,7 @@ def _with_64_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 
+@where_calm
 def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     process = begin(server, "/", "-r", "500", "-d", "3s")
     stop_for(process, 1.0)
@@ -45,11 +48,12 @@ def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     assert result["service_time_s"]["p50"]["value"] < 0.1
 
 
+@where_calm
 def test_a_stop_of_five_seconds_stands_where_it_lay_and_in_no_time_out(
     server: Origin, tmp_path: Path
 ) -> None:
     # A new connection each: some requests are cut while connecting or sending, and have no answer to come.
-    record = tmp_path / "record"
+    record = tmp_path / secrets.token_hex(4)
     load = ("-c", "20", "--connection", "new", "--timeout", "2s", "-d", "8s", "-o", str(record))
     process = begin(server, "/delay/5", *load)
     stop_for(process, 5.0)
@@ -68,6 +72,7 @@ def test_a_stop_of_five_seconds_stands_where_it_lay_and_in_no_time_out(
     assert all(seconds <= length + 1e-6 for length, seconds in stalls), stalls
 
 
+@where_calm
 def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(server: Origin) -> None:
     # longer than the time-out, which is longer than any machine keeps the server from answering
     process = begin(server, "/delay/30", "-c", "20", "--timeout", "3s", "-d", "6s")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import pytest
 from benches.measuring import Origin
 
 from loadlens import store
+from tests.calm import where_calm
 from tests.end_to_end.hitting import hit
 
 pytestmark = pytest.mark.end_to_end
 
 
+@where_calm
 def test_phases_of_a_record_count_as_many_successes_as_the_result(server: Origin, tmp_path: Path) -> None:
-    record = tmp_path / "record"
+    record = tmp_path / secrets.token_hex(4)
 
     load = ("-c", "2", "-n", "200", "--connection", "new", "-o", str(record))
     result = hit(server, "/bad/slow_body", *load)  # the body in two pieces, 30 ms apart

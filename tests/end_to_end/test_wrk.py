@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin, origin
 
+from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program, settled_books
 
@@ -78,6 +79,7 @@ def layout(printed: str) -> list[str]:
         pytest.param("/delay/1500", ("-L", "-t1", "-c2", "-d1s"), id="no-answers"),
     ],
 )
+@where_calm
 def test_the_layout_is_that_of_wrk_line_by_line(server: Origin, path: str, flags: tuple[str, ...]) -> None:
     theirs, ours = (asked(program, server, path, *flags) for program in ((WRK or "",), OURS))
 
@@ -100,6 +102,7 @@ def test_the_published_script_and_command_line_run_as_they_are(
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_what_a_script_sees_is_the_same(server: Origin, tmp_path: Path, program: tuple[str, ...]) -> None:
     script = scripted(
         tmp_path,
@@ -178,6 +181,7 @@ def test_the_table_makes_requests_where_the_script_does_not(
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_a_thread_that_stops_itself_makes_no_more_requests(
     server: Origin, tmp_path: Path, program: tuple[str, ...]
 ) -> None:
@@ -195,6 +199,7 @@ def test_a_thread_that_stops_itself_makes_no_more_requests(
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_a_pause_before_each_request_is_kept(
     server: Origin, tmp_path: Path, program: tuple[str, ...]
 ) -> None:
@@ -208,6 +213,7 @@ def test_a_pause_before_each_request_is_kept(
 
 
 @pytest.mark.parametrize("program", BOTH)
+@where_calm
 def test_a_script_learns_from_answers(server: Origin, tmp_path: Path, program: tuple[str, ...]) -> None:
     script = """
         local path = "/status/503"
@@ -260,6 +266,7 @@ def test_a_load_over_tls_goes_to_whoever_answers_as_in_wrk() -> None:
     assert "the certificate was not verified, as wrk does not" in done.stdout
 
 
+@where_calm
 def test_every_connection_is_made_and_every_time_out_counted(server: Origin) -> None:
     server.new_books()
     url = f"http://127.0.0.1:{server.port}/delay/5000"

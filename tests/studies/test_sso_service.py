@@ -21,6 +21,7 @@ import pytest
 from loadlens import define, design, promql
 from loadlens.model.topology import Entry, Scalar
 from loadlens.testbed import Testbed, calibrate, default_cache, missing, prepare
+from tests.calm import where_calm
 from tests.studies.standing import standing
 
 STUDY = Path(__file__).parents[2] / "studies" / "sso"
@@ -255,6 +256,7 @@ def test_a_trial_is_warmed_and_its_rows_are_seen_to(plain: Testbed) -> None:
     assert " rows, not " in wrong.stdout
 
 
+@where_calm
 def test_one_at_a_time_goes_through_the_section_and_the_others_give_up_in_time(guarded: Testbed) -> None:
     with ThreadPoolExecutor(3) as pool:
         asked = [
@@ -285,6 +287,7 @@ def test_more_than_so_many_at_once_are_refused_at_once(guarded: Testbed) -> None
     assert sum(one.status == 200 for one in answers) <= 3  # those that were let in
 
 
+@where_calm
 def test_a_ban_of_somebody_banned_does_not_wait_for_the_section(guarded: Testbed) -> None:
     ask(guarded, "/api/v1/users/ban", {"username": "user9"})
     began = time.monotonic()

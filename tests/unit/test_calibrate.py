@@ -11,6 +11,7 @@ from loadlens import calibrate, machine
 from loadlens.errors import EngineError
 from loadlens.model.workload import Closed, Connection, Open
 from tests import records
+from tests.calm import where_calm
 
 GOOD: dict[str, Any] = {
     "cores_allowed": 8,
@@ -81,6 +82,7 @@ def test_the_machine_can_be_read_here() -> None:
     assert facts["memory_bytes"] > 0
 
 
+@where_calm
 def test_the_generator_is_driven_against_a_server_that_does_nothing() -> None:
     made = calibrate.measure(seconds=0.3)
 

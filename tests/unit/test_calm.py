@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +59,32 @@ def test_what_fails_again_and_again_fails_whatever_the_machine_does(host: list[s
         calm.calmly(check)
 
     assert len(tries) == calm.TRIES
+
+
+def test_what_breaks_for_want_of_a_figure_is_asked_again_too(host: list[str | None]) -> None:
+    host += ["the host gave 9 % to others"]
+    figures = [None, 2.0]
+
+    calm.calmly(lambda: float(figures.pop(0)))  # type: ignore[arg-type, return-value]
+
+    assert figures == []
+
+
+@pytest.mark.parametrize("more", [1])
+def test_a_test_is_given_what_it_asks_for_at_each_try(
+    host: list[str | None], tmp_path: Path, more: int
+) -> None:
+    host += ["the host gave 9 % to others"]
+
+    @calm.where_calm
+    def judged(tmp_path: Path, *, more: int) -> None:
+        (tmp_path / str(len(list(tmp_path.iterdir())))).touch()
+        assert len(list(tmp_path.iterdir())) > more
+
+    judged(tmp_path, more=more)
+
+    assert len(list(tmp_path.iterdir())) == 2
+    assert list(inspect.signature(judged).parameters) == ["tmp_path", "more"]  # fixtures are found by it
 
 
 def test_what_holds_is_asked_once(host: list[str | None]) -> None:

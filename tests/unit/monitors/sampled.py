@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,13 @@ def running(
     finally:
         process.kill()
         process.wait()
+
+
+def fresh(folder: Path) -> Path:
+    """A folder in it of a try's own: nobody reads what an earlier one has sampled."""
+    made = folder / secrets.token_hex(4)
+    made.mkdir()
+    return made
 
 
 def opened(monitor: Monitor, folder: Path) -> Monitor:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from loadlens.monitors.beam import METRICS, BeamMonitor
+from tests.calm import where_calm
 from tests.unit.monitors.reading import read, values
-from tests.unit.monitors.sampled import opened, rows_until, running
+from tests.unit.monitors.sampled import fresh, opened, rows_until, running
 
 pytestmark = pytest.mark.skipif(shutil.which("erlc") is None, reason="no Erlang here")
 
@@ -31,12 +32,12 @@ def busy_share(rows) -> float:
     return (own[-1].value - own[0].value) / ((own[-1].time_ns - own[0].time_ns) / 1e9)
 
 
+@where_calm
 def test_a_busy_scheduler_is_told_from_an_idle_one(tmp_path: Path) -> None:
     spin = "spawn(fun() -> (fun F() -> lists:sum(lists:seq(1, 1000)), F() end)() end)."
     shares = {}
     for name, code in (("idle", "ok."), ("busy", spin)):
-        folder = tmp_path / name
-        folder.mkdir()
+        folder = fresh(tmp_path)
         with running("beam", erl(code, "+S", "1:1"), folder):
             monitor = opened(BeamMonitor(), folder)
             rows = rows_until(monitor, samples(4))
@@ -48,10 +49,12 @@ def test_a_busy_scheduler_is_told_from_an_idle_one(tmp_path: Path) -> None:
     assert shares["idle"] < 0.3
 
 
+@where_calm
 def test_processes_that_wait_for_the_one_scheduler_stand_in_the_run_queue(tmp_path: Path) -> None:
+    folder = fresh(tmp_path)
     spin = "[spawn(fun() -> (fun F() -> lists:seq(1, 1000), F() end)() end) || _ <- lists:seq(1, 4)]."
-    with running("beam", erl(spin, "+S", "1:1"), tmp_path):
-        monitor = opened(BeamMonitor(), tmp_path)
+    with running("beam", erl(spin, "+S", "1:1"), folder):
+        monitor = opened(BeamMonitor(), folder)
         rows = rows_until(monitor, samples(3))
         monitor.close()
 

@@ -17,6 +17,7 @@ import pytest
 
 from loadlens.monitors import tcp
 from loadlens.monitors.tcp import METRICS, TcpMonitor
+from tests.calm import where_calm
 from tests.unit.monitors.reading import read, value, values
 
 
@@ -312,6 +313,7 @@ def answered(client: socket.socket, served: socket.socket, seconds: float) -> fl
     return time.monotonic() - began
 
 
+@where_calm
 def test_requests_are_counted_and_the_last_answers_timed(opened: ExitStack) -> None:
     listener = listening(opened, 10)
     client = opened.enter_context(socket.create_connection(listener.getsockname()))
@@ -328,6 +330,7 @@ def test_requests_are_counted_and_the_last_answers_timed(opened: ExitStack) -> N
     assert value(rows, "busy") == 0
 
 
+@where_calm
 def test_a_request_without_an_answer_is_busy_and_its_answer_counts_later(opened: ExitStack) -> None:
     listener = listening(opened, 10)
     client = opened.enter_context(socket.create_connection(listener.getsockname()))
