@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-import multiprocessing
 import os
 import random
 import shutil
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -309,30 +309,36 @@ def test_a_folder_that_holds_something_is_refused_and_left_as_it_is(tmp_path: Pa
     assert [p.name for p in tmp_path.parent.iterdir() if p.name.endswith(".new")] == []
 
 
-def _create(path: Path, start: multiprocessing.synchronize.Barrier, out: multiprocessing.Queue) -> None:  # type: ignore[type-arg]
-    start.wait()
-    try:
-        with begin(path):
-            start.wait()
-            out.put("made")
-    except RecordError as fault:
-        start.wait()
-        out.put(fault.message)
+def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2, timeout=30)
+    said: list[str] = []
 
+    def meet(what: str, path: Path) -> None:
+        if what == "rename" and path.parent == tmp_path:
+            both.wait()  # each has seen that nothing is there, and has all that is to come there
 
-def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    barrier, out = context.Barrier(2), context.Queue()
+    def create(path: Path) -> None:
+        try:
+            with begin(path):
+                both.wait()  # nobody gives the record back before the other has been refused
+                said.append("made")
+        except RecordError as fault:
+            both.wait()
+            said.append(fault.message)
 
+    monkeypatch.setattr(files, "before", meet)
     for turn in range(10):
-        both = [context.Process(target=_create, args=(tmp_path / str(turn), barrier, out)) for _ in range(2)]
-        for process in both:
-            process.start()
-        said = sorted(out.get(timeout=30) for _ in both)
-        for process in both:
-            process.join(30)
-        assert said == ["made", "the folder for the record already holds something"]
+        runs = [threading.Thread(target=create, args=(tmp_path / str(turn),)) for _ in range(2)]
+        for run in runs:
+            run.start()
+        for run in runs:
+            run.join()
+        assert sorted(said) == ["made", "the folder for the record already holds something"]
         assert store.open_run(tmp_path / str(turn)).damage == ()
+        said.clear()
+    assert len(list(tmp_path.iterdir())) == 10  # of those that were refused nothing stays
 
 
 def test_a_changed_study_is_refused_by_the_name_of_what_changed(run: Path) -> None:

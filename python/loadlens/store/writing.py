@@ -260,7 +260,7 @@ def create_run(
     path = path.absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise _taken(path)
-    fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(2)}.new"
+    fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new"
     files.make_folder(fresh)
     lock = files.FolderLock(fresh)
     try:
