@@ -22,6 +22,7 @@ from catalogue.families import FAMILIES
 from catalogue.family import Drawn, Known
 from catalogue.running import ROOT, Service, lacks, running
 
+from loadlens.run.listening import ports_of
 from tests.calm import calmly
 from tests.catalogue.driving import (
     Seen,
@@ -366,16 +367,11 @@ def one_is_slow(drawn: Drawn) -> None:
 def loops_have_listeners_of_their_own(drawn: Drawn) -> None:
     with up(drawn.flawed) as service:
         found = drive(service, users=24, seconds=0.6)
-        inodes = [listening(pid) for pid in service.pids]
+        ports = [ports_of(pid) for pid in service.pids]
 
     assert len(service.pids) == value(drawn.flawed, "processes")
-    assert all(len(sockets) >= 1 for sockets in inodes)
+    assert all(service.hellos[0]["port"] in own for own in ports)
     assert found.cpu_s / found.answered >= value(drawn.flawed, "work")
-
-
-def listening(pid: int) -> set[str]:
-    links = (os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir())
-    return {link for link in links if link.startswith("socket:")}
 
 
 def asks_again(drawn: Drawn) -> None:
