@@ -27,7 +27,7 @@ def main() -> None:
     if "flood" in manners:
         flood(int(manners["flood"]))
     if manners.get("listen", "yes") == "yes":
-        serve(port, int(manners.get("status", "200")), float(manners.get("die_after", "inf")))
+        serve(port, int(manners.get("status", "200")))
     time.sleep(600)
 
 
@@ -57,25 +57,20 @@ def flood(size: int) -> None:
     os.write(1, b"[last]")
 
 
-def serve(port: int, status: int, die_after: float) -> None:
-    """Answer every request with the status; end with 7 a while after the first answer."""
+def serve(port: int, status: int) -> None:
+    """Answer every request with the status; end with 7 when asked for /die."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen()
-    until = float("inf")
     while True:
-        listener.settimeout(None if until == float("inf") else max(0.001, until - time.monotonic()))
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
+        connection, _ = listener.accept()
+        if connection.recv(65536).startswith(b"GET /die "):
             print("now I die", flush=True)
             sys.exit(7)
-        connection.recv(65536)
         head = b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\nX-Port: %d\r\nConnection: close\r\n\r\n"
         connection.sendall(head % (status, port) + b"ok")
         connection.close()
-        until = min(until, time.monotonic() + die_after)
 
 
 if __name__ == "__main__":

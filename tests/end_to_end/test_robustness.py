@@ -25,7 +25,16 @@ from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.topology import Build, Ready, Service, Stop
 from loadlens.testbed import Testbed, prepare
 from loadlens.testbed import ports as tcp
-from tests.end_to_end.testbed_cases import bed_of, busy_in, carriers, odd, wait_until_gone
+from tests.calm import where_calm
+from tests.end_to_end.testbed_cases import (
+    ask_to_die,
+    bed_of,
+    busy_in,
+    carriers,
+    odd,
+    still_there,
+    wait_until_gone,
+)
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -96,6 +105,7 @@ def test_one_that_exits_at_once_is_named_with_its_last_words(kind: Kind) -> None
 @pytest.mark.parametrize(
     ("manners", "seen"), [("listen=no", "connection refused"), ("status=503", "status 503")]
 )
+@where_calm
 def test_one_that_never_is_ready_is_named_with_what_was_seen(kind: Kind, manners: str, seen: str) -> None:
     within = 1.0 if seen == "connection refused" else 10.0 if kind.name == "mix" else 4.0  # to come up
 
@@ -140,8 +150,9 @@ def test_a_flood_of_output_is_drained_and_bounded(kind: Kind) -> None:
 
 
 def test_one_that_dies_under_test_is_named_with_its_last_words(kind: Kind) -> None:
-    with kind.bed("die_after=2.0") as bed:
+    with kind.bed("") as bed:
         bed.start()
+        ask_to_die(bed)
         with pytest.raises(TestbedError, match=r"ended while it was under test, exit status 7") as raised:
             check_for(bed, 30.0)
 
@@ -213,9 +224,8 @@ def farm() -> Iterator[Farm]:
         farm = Farm(folder, f"test-{secrets.token_hex(6)}")
         yield farm
         assert wait_until_gone(farm.marker) == []
-        assert (
-            busy_in(folder) == []
-        )  # PostgreSQL and nginx write over their environment, and so over the mark
+        # PostgreSQL and nginx write over their environment, and so over the mark
+        assert still_there(lambda: busy_in(folder), within_s=3.0) == []
         assert not (folder / "scratch").exists()
 
 

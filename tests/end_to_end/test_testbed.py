@@ -16,15 +16,18 @@ import pytest
 
 from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.topology import Entry, Limits, Ready, Reset, ServerTimes, Stop
-from loadlens.testbed import KeeperLost, Testbed
+from loadlens.testbed import KeeperLost, Testbed, readiness
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.keeper import Command, Keeper
+from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import (
     ODD_SERVICE,
     PYTHON,
+    ask_to_die,
     bed_of,
     carriers,
     odd,
+    said_by,
     sleepers_below,
     wait_until_gone,
 )
@@ -72,7 +75,7 @@ def test_every_replica_has_a_port_and_a_log_of_its_own(tmp_path: Path, marker: s
     with bed_of(service, folder=tmp_path, marker=marker) as bed:
         bed.start()
         ports = [replica["http"] for replica in bed.ports["api"]]
-        logs = [Path(process.log).read_text() for process in bed.processes()]
+        logs = [said_by(bed, process.log) for process in bed.processes()]
 
     assert len(set(ports)) == 3
     assert logs == [f"I-am-{number}-at-{port}\n" for number, port in enumerate(ports, 1)]
@@ -95,7 +98,7 @@ def test_a_service_starts_after_those_it_names_are_ready_and_knows_where_they_ar
     ) as bed:
         bed.start()
         port = bed.ports["db"][0]["http"]
-        said = (tmp_path / "logs" / "web.log").read_text()
+        said = said_by(bed, tmp_path / "logs" / "web.log")
 
     assert events[:4] == [
         ("service_started", "db"),
@@ -144,7 +147,11 @@ def test_a_service_that_never_listens_is_reported_with_what_was_seen_last(
     assert carriers(marker) == []
 
 
-def test_an_answer_with_another_status_is_not_ready(tmp_path: Path, marker: str) -> None:
+@where_calm
+def test_an_answer_with_another_status_is_not_ready(
+    tmp_path: Path, marker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "ATTEMPT_WITHIN_S", 20.0)  # one request, however late its answer
     service = odd(manners="status=503", ready=Ready("/", within_s=4.0))  # time to come up, on any machine
     same_service_wanted_so = replace(service, ready=Ready("/", status=503))
 
@@ -165,9 +172,10 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path, marker: str) -> No
 
 
 def test_a_service_that_dies_under_test_is_noticed_by_the_next_check(tmp_path: Path, marker: str) -> None:
-    # it lives until it has been found ready, however long that takes
-    with bed_of(odd(manners="die_after=0.1"), folder=tmp_path, marker=marker) as bed:
+    with bed_of(odd(), folder=tmp_path, marker=marker) as bed:
         bed.start()
+        bed.check()
+        ask_to_die(bed)
         with pytest.raises(TestbedError, match="api ended while it was under test, exit status 7") as raised:
             check_for(bed, 20.0)
 

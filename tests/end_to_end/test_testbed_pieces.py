@@ -22,7 +22,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry, Ready, Reset, Service
 from loadlens.testbed import Testbed, prepare, programs
-from tests.end_to_end.testbed_cases import bed_of, carriers, odd
+from tests.end_to_end.testbed_cases import bed_of, carriers, odd, said_by
 
 pytestmark = pytest.mark.end_to_end
 
@@ -109,7 +109,7 @@ def test_a_service_finds_its_database_by_url(folder: Path, marker: str) -> None:
     with bed_of(database, api, folder=folder, marker=marker) as bed:
         bed.start()
         port = bed.ports["db"][0]["sql"]
-        said = (folder / "logs" / "api.log").read_text().strip()
+        said = said_by(bed, folder / "logs" / "api.log").strip()
 
     assert said == f"postgresql://lab@127.0.0.1:{port}/postgres"
 

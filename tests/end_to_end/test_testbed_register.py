@@ -18,11 +18,17 @@ from typing import Any
 import pytest
 
 from loadlens.model.topology import Build, Entry, Ready, ServerTimes, Service
-from loadlens.testbed import Testbed, default_cache, prepare
+from loadlens.testbed import Testbed, default_cache, prepare, readiness
 
 pytestmark = pytest.mark.end_to_end
 
 STUDY = Path(__file__).parents[2] / "studies" / "register"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request that asks whether it is ready is answered, and so written down."""
+    monkeypatch.setattr(readiness, "ATTEMPT_WITHIN_S", 20.0)
 
 
 @pytest.fixture(params=[(1, "blocking"), (2, "threads")], ids=["1 worker, blocking", "2 workers, threads"])

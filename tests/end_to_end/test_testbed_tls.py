@@ -64,7 +64,10 @@ def scraped(bed: Testbed, case: Case, out: Path) -> list[dict[str, Any]]:
         ("alone", "insecure: true"),
     ],
 )
-def test_readiness_and_metrics_go_over_tls(tmp_path: Path, certificate: str, tls: str) -> None:
+def test_readiness_and_metrics_go_over_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificate: str, tls: str
+) -> None:
+    monkeypatch.setattr(readiness, "ATTEMPT_WITHIN_S", 20.0)  # one request, however late its answer
     case, bed = secured(tmp_path, certificate, tls)
 
     with bed:
@@ -101,7 +104,10 @@ def test_a_certificate_that_is_not_trusted_is_named_with_one_thing_to_try(
     assert carriers(bed._marker) == []
 
 
-def test_what_explain_starts_and_scrapes_it_asks_over_tls(tmp_path: Path) -> None:
+def test_what_explain_starts_and_scrapes_it_asks_over_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "ATTEMPT_WITHIN_S", 20.0)
     url = f"https://127.0.0.1:{free_port()}"
     start = f"{PYTHON} {SERVICE} {url.rpartition(':')[2]} --tls {FOLDER / 'alone.pem'}"
     aim = aim_of([f"{url}/"], ExplainFlags(start=start, metrics=f"{url}/metrics", insecure=True))

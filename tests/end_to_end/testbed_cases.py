@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import os
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from loadlens.model.topology import Ready, Service, Stop
+from loadlens.model.topology import Entry, Ready, Service, Stop
 from loadlens.testbed import Testbed, prepare
 
 PYTHON = f"{sys.executable} -I -S"
@@ -40,6 +43,18 @@ def bed_of(*services: Service, folder: Path, marker: str, **others: Any) -> Test
         logs=folder / "logs",
         **others,
     )
+
+
+def ask_to_die(bed: Testbed, service: str = "api") -> None:
+    """Let an odd service end with 7; it does so without an answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        urllib.request.urlopen(f"http://{bed.target(Entry(service)).authority}/die", timeout=20)
+
+
+def said_by(bed: Testbed, log: Path | str) -> str:
+    """What a service of this testbed had said before; the keeper answers when it has read and written it."""
+    bed.check()
+    return Path(log).read_text()
 
 
 def carriers(marker: str) -> list[str]:

@@ -30,8 +30,8 @@ function flood(size) {
 }
 
 function serve(status) {
-  const server = http.createServer((_, answer) => answer.writeHead(status).end("ok")).listen(Number(port), "127.0.0.1");
-  if (manners.die_after) server.once("request", () => setTimeout(die, 1000 * Number(manners.die_after)));
+  const said = (asked, answer) => (asked.url === "/die" ? die() : answer.writeHead(status).end("ok"));
+  http.createServer(said).listen(Number(port), "127.0.0.1");
 }
 
 function die() {

@@ -18,31 +18,23 @@ defmodule Odd do
     IO.write("[last]")
   end
 
-  defp die(nil), do: :ok
-
-  defp die(seconds) do
-    Process.sleep(round(1000 * String.to_float(seconds)))
-    IO.puts("now I die")
-    System.halt(7)
-  end
-
   defp serve(port, manners) do
     {:ok, listener} = :gen_tcp.listen(port, [:binary, ip: {127, 0, 0, 1}, active: false, reuseaddr: true])
     head = "HTTP/1.1 #{Map.get(manners, "status", "200")} Odd\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
-    answer(listener, head <> "ok")
-    spawn(fn -> die(manners["die_after"]) end)
     answer_all(listener, head <> "ok")
   end
 
   defp answer_all(listener, text) do
-    answer(listener, text)
+    {:ok, connection} = :gen_tcp.accept(listener)
+    answer(:gen_tcp.recv(connection, 0), connection, text)
+    :gen_tcp.close(connection)
     answer_all(listener, text)
   end
 
-  defp answer(listener, text) do
-    {:ok, connection} = :gen_tcp.accept(listener)
-    :gen_tcp.recv(connection, 0)
-    :gen_tcp.send(connection, text)
-    :gen_tcp.close(connection)
+  defp answer({:ok, "GET /die " <> _}, _, _) do
+    IO.puts("now I die")
+    System.halt(7)
   end
+
+  defp answer(_, connection, text), do: :gen_tcp.send(connection, text)
 end
