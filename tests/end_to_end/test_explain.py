@@ -341,7 +341,7 @@ def test_ctrl_c_gives_the_answer_so_far_and_leaves_nothing(tmp_path: Path) -> No
     assert process.returncode == 130, err
     said = " ".join(out.split())
     assert "capacity undecided: not reached" in said  # whatever else the machine did meanwhile
-    assert "it was ended on request" in said
+    assert "ended on request" in said  # as the reason of no limit, or behind one that the machine had
     assert naming(f"{SLOW_SERVICE} {port}") == []
     record = store.open_run(tmp_path / "record")
     assert sum(trial.status is TrialStatus.COMPLETE for trial in record.trials) >= 3
