@@ -19,7 +19,7 @@ services:
   web:
     dir: .
     start: python3 -S -E server.py $port
-    ready: {{get: /, status: 200, within: 10s}}
+    ready: {{get: /, status: 200, within: 60s}}
     {service}
 entry: web
 scenarios: {{look: [{{name: look, get: $path, expect: 200}}]}}

@@ -40,7 +40,7 @@ services:
   origin:
     dir: .
     start: {origin} --ignore-stdin --port $port --books {books}/$driver.json
-    ready: {{get: /status/200, status: 200, within: 10s}}
+    ready: {{get: /status/200, status: 200, within: 60s}}
 entry: origin
 scenarios: {{ask: [{{name: ask, {request}}}]}}
 trials: 1

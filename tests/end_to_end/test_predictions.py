@@ -30,7 +30,7 @@ services:
   web:
     dir: .
     start: python3 -S -E loop_service.py $port
-    ready: {get: /health, status: 200, within: 10s}
+    ready: {get: /health, status: 200, within: 60s}
 entry: web
 scenarios: {work: [{name: work, get: /, expect: 200}]}
 probes: {health: {get: /health, rate: 20/s, arrivals: poisson}}

@@ -56,7 +56,7 @@ def test_a_loop_blocked_for_200_ms_is_seen_as_that_and_as_the_ten_timers_it_held
     assert 0.200 - STEP_S <= worst < 2.0
     # timers due within the block at 20 ms steps waited 190, 170, ... 10 ms: at least 9 of them 15 ms or more
     assert sum(count for lag, count in late.items() if lag >= 0.0125) >= 8
-    assert max(late) <= worst
+    assert max(late) <= 1.005 * worst  # bounds have three digits: from 199.5 ms on is said as 0.2
     # all moments together cover the time: one each 20 ms
     moments = sum(late.values())
     assert moments * STEP_S == pytest.approx(
