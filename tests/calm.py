@@ -1,8 +1,8 @@
 """Whether the machine let us run while a test judged times and rates.
 
-What the host gives to others meanwhile, or a thread that wakes late, is no fault of what is tested: a check
-that fails then, or breaks for want of a figure, is made once more, at most twice. On a machine that was calm
-a failure is one at once.
+What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
+wait, is no fault of what is tested: a check that fails then, or breaks for want of a figure, is made once
+more, at most twice. On a machine that was calm a failure is one at once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from types import TracebackType
 from typing import ParamSpec, Self
 
 from benches.measuring import Host
+from catalogue.running import others_busy
 
 TRIES = 3
 MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
+MOST_OTHERS = 0.2  # of the processors, used by others behind a check that failed
 _LOOK_S = 0.005
 Given = ParamSpec("Given")
 
@@ -58,10 +60,16 @@ def calmly(check: Callable[[], None]) -> None:
                 check()
             return
         except Exception:
-            why_not = machine.why_not()
-            if why_not is None or not left:
+            why_not = (machine.why_not() or _others()) if left else None
+            if why_not is None:
                 raise
             print(f"made again: {why_not}")  # shown with a failure
+
+
+def _others() -> str | None:
+    """Why a check that has just failed may have lacked processors; none: nobody else uses them."""
+    share = others_busy(0.5)
+    return f"others use {share:.0%} of the processors" if share > MOST_OTHERS else None
 
 
 def where_calm(test: Callable[Given, None]) -> Callable[Given, None]:

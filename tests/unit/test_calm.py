@@ -30,6 +30,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     said: list[str | None] = []
     monkeypatch.setattr(calm.Host, "why_not", lambda _: said.pop(0) if said else None)
     monkeypatch.setattr(calm, "MOST_LATE_S", 60.0)
+    monkeypatch.setattr(calm, "others_busy", lambda _: 0.0)
     return said
 
 
@@ -59,6 +60,19 @@ def test_what_fails_again_and_again_fails_whatever_the_machine_does(host: list[s
         calm.calmly(check)
 
     assert len(tries) == calm.TRIES
+
+
+def test_what_fails_while_others_use_the_processors_is_asked_again(
+    host: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = [0.6, 0.1]
+    monkeypatch.setattr(calm, "others_busy", lambda _: used.pop(0))
+    tries, check = failing(2)
+
+    with pytest.raises(AssertionError):
+        calm.calmly(check)
+
+    assert len(tries) == 2
 
 
 def test_what_breaks_for_want_of_a_figure_is_asked_again_too(host: list[str | None]) -> None:
