@@ -190,6 +190,8 @@ impl Net for Epoll {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
     use super::*;
 
     #[test]
@@ -294,7 +296,7 @@ mod tests {
 
     /// A port that is taken and that nobody listens on, as long as the socket is there.
     fn deaf_port() -> (std::os::fd::OwnedFd, SocketAddr) {
-        let (socket, port) = loadlens_origin::sys::bind_loopback(0, None).unwrap();
+        let (socket, port) = loadlens_sys::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         (socket, ([127, 0, 0, 1], port).into())
     }
 

@@ -46,7 +46,7 @@ impl Witness {
             let ends = ends.clone();
             std::thread::spawn(move || {
                 // A core of another number is watched by whoever sleeps on it.
-                let _ = loadlens_origin::sys::pin(core);
+                let _ = loadlens_sys::confine(&[core]);
                 let mut late = Vec::new();
                 while !ends.load(Ordering::Relaxed) {
                     let began = Instant::now();
