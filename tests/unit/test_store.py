@@ -361,6 +361,24 @@ def test_a_newer_record_is_refused_by_name(run: Path) -> None:
     assert str(path) in str(fault.value)
 
 
+@pytest.mark.parametrize("seal", [True, False])
+def test_only_the_columns_that_are_asked_for_are_read(
+    tmp_path: Path, seal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.reading.rows, "ROWS_A_PART", 40)
+    with begin(tmp_path / "run") as writer:
+        write_trial(writer, records.trials(records.study())[0], seal=seal)
+    trial = store.open_run(tmp_path / "run").trials[0]
+
+    some = trial.samples(("done_ns", "seq"))
+    parts = list(trial.sample_parts(("done_ns", "seq")))
+
+    assert some.columns == ["done_ns", "seq"]
+    assert some.rows() == trial.samples().select("done_ns", "seq").rows()
+    assert not seal or [part.height for part in parts] == [40, 40, 20]
+    assert [row for part in parts for row in part.rows()] == some.rows()
+
+
 def test_newer_samples_are_refused_by_name(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as writer:
         path = write_trial(writer, records.trials(records.study())[0], seal=False)
@@ -619,6 +637,16 @@ def test_what_is_no_histogram_is_refused_by_name(tmp_path: Path, packed: bytes) 
     with pytest.raises(RecordError, match="damaged") as fault:
         list(histograms.read(path))
     assert f"{path}:1" in str(fault.value)
+
+
+def test_histograms_that_are_not_wanted_are_not_even_decoded(tmp_path: Path) -> None:
+    path = tmp_path / "intervals.hlog"
+    lines = [records.hlog_line(f"{stream}...lag", 1.0, 0.25, {60_000: 2}) for stream in ("load", "probe")]
+    path.write_text(lines[0].rpartition(",")[0] + ",AAAA\n" + lines[1])  # the first holds no histogram
+
+    (left,) = histograms.read(path, but={("load", "lag"), ("probe", "connect")})
+
+    assert (left.stream, left.kind) == ("probe", "lag")
 
 
 def test_lag_belongs_to_the_stream_and_not_to_a_step(tmp_path: Path) -> None:

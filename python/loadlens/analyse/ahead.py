@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,15 @@ from loadlens.errors import RecordError
 from loadlens.model.facts import AheadWatch
 from loadlens.model.finding import Estimate, Undecided
 from loadlens.model.trial import Outcome
-from loadlens.stats.interval import Floats, Insufficient
+from loadlens.stats.interval import Floats, Insufficient, Ints
 from loadlens.stats.separation import FEWEST_PROBES, slope_error, waits_for_those_ahead
 
 if TYPE_CHECKING:
     import polars as pl
 
 ENOUGH = 4 * FEWEST_PROBES  # further logs are not read
-NEVER = np.iinfo(np.int64).max
+OF_PROBES = ("stream", "outcome", "due_ns", "done_ns", "thinned")
+OF_LOAD = ("stream", "sent_ns", "done_ns")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,35 +87,60 @@ def _met(trial: TrialMeasures, name: str) -> Met | None:
     if load is None or probe is None or trial.grid is None or trial.teller is not None:
         return None
     edges = trial.grid.edges_s
+    part = float(edges[0]), float(edges[-1])
     try:
-        rows = trial.source.samples()
+        return met(trial.source.sample_parts, load.plan.index, probe.plan.index, *part)
     except RecordError:
         return None  # every other figure of the trial stands without it
-    if rows.is_empty() or bool(rows["thinned"].to_numpy().any()):
-        return None
-    return met(rows, load.plan.index, probe.plan.index, float(edges[0]), float(edges[-1]))
 
 
-def met(rows: pl.DataFrame, load: int, probe: int, begin: float, end: float) -> Met | None:
+def met(
+    samples: Callable[[Sequence[str]], Iterable[pl.DataFrame]],
+    load: int,
+    probe: int,
+    begin: float,
+    end: float,
+) -> Met | None:
     """Count for each probe that was due in [begin, end] and answered what was sent before and not yet done.
 
     Args:
-        rows: Every request, as samples.parquet has it.
+        samples: Reads some columns of every request, as samples.parquet has them; twice.
         load: Number of the load's stream.
         probe: Number of the probe's.
         begin: Of the measured part, seconds since t0.
         end: Of it.
+
+    Returns:
+        None where no probe was answered, or where the log was thinned.
     """
-    stream, outcome = rows["stream"].to_numpy(), rows["outcome"].to_numpy()
-    due, done = (rows[name].to_numpy().astype(np.int64) for name in ("due_ns", "done_ns"))
-    sent = rows["sent_ns"].to_numpy().astype(np.int64)
-    is_load = (stream == load) & (sent >= 0)
-    began = np.sort(sent[is_load])
-    ended = np.sort(np.where(done[is_load] < 0, NEVER, done[is_load]))
-    inside = (due >= round(begin * 1e9)) & (due <= round(end * 1e9))
-    asked = (stream == probe) & (outcome == int(Outcome.OK)) & inside
-    if not asked.any():
+    import polars as pl
+
+    asked = []
+    for part in samples(OF_PROBES):
+        if (part["thinned"] > 0).any():
+            return None
+        asked.append(
+            part.filter(
+                (pl.col("stream") == probe)
+                & (pl.col("outcome") == int(Outcome.OK))
+                & (pl.col("due_ns") >= round(begin * 1e9))
+                & (pl.col("due_ns") <= round(end * 1e9))
+            )
+        )
+    if not sum(part.height for part in asked):
         return None
-    when = due[asked]
-    under_way = np.searchsorted(began, when, side="right") - np.searchsorted(ended, when, side="right")
-    return Met(under_way.astype(np.float64), (done[asked] - when) / 1e9)
+    when, done = (pl.concat(asked)[name].to_numpy().astype(np.int64) for name in ("due_ns", "done_ns"))
+    moments = np.unique(when)
+    change = np.zeros(moments.size + 1, dtype=np.int64)
+    for part in samples(OF_LOAD):
+        own = part.filter((pl.col("stream") == load) & (pl.col("sent_ns") >= 0))
+        ended = own.filter(pl.col("done_ns") >= 0)  # the others are under way for ever
+        change += _before(own["sent_ns"], moments) - _before(ended["done_ns"], moments)
+    under_way = np.cumsum(change)[np.searchsorted(moments, when)]
+    return Met(under_way.astype(np.float64), (done - when) / 1e9)
+
+
+def _before(ns: pl.Series, moments: Ints) -> Ints:
+    """How many come up to each moment and after the one before, shape (moments + 1,)."""
+    place = np.searchsorted(moments, ns.to_numpy().astype(np.int64), side="left")
+    return np.bincount(place, minlength=moments.size + 1)

@@ -21,6 +21,8 @@ from loadlens.stats.interval import Bools, Floats, Insufficient, Interval, Ints
 if TYPE_CHECKING:
     import polars as pl
 
+OF_FIRST = ("stream", "outcome", "sent_ns", "done_ns", "thinned", "flags")
+OF_SHARES = ("stream", "outcome", "done_ns", "thinned", "connection")
 OPEN, BY_SERVER = 0, 2  # codes of `closed_by`
 FIRST = 1  # flag of a sample: the first request of its connection
 LATE_START = 0.05  # of the measured part: a connection that stood by then lived all the time
@@ -107,7 +109,7 @@ def _times(
     """Mean time of the first request of a connection, and of the others."""
     import polars as pl
 
-    rows = source.samples().filter(
+    rows = source.samples(OF_FIRST).filter(
         (pl.col("stream") == stream)
         & (pl.col("outcome") == int(Outcome.OK))
         & (pl.col("done_ns") >= round(edges_s[0] * 1e9))
@@ -156,7 +158,7 @@ def _best_over_worst(
     import polars as pl
 
     begin, end = float(edges_s[0]), float(edges_s[-1])
-    rows = source.samples().filter(
+    rows = source.samples(OF_SHARES).filter(
         (pl.col("stream") == stream)
         & (pl.col("outcome") == int(Outcome.OK))
         & (pl.col("done_ns") >= round(begin * 1e9))

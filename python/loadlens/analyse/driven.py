@@ -127,8 +127,8 @@ def _of_requests(plan: StepPlan, grid: Grid, source: TrialSource, teller: Teller
     """What single requests say, by the interval in which each ended; none where they are not told."""
     if not teller.tells_requests:
         return None
-    rows = source.samples()
     names = ("sent_ns", "done_ns", "outcome")
+    rows = source.samples(names)
     sent, done, outcome = (rows[name].to_numpy().astype(np.int64) for name in names)
     seconds = (done - sent) / 1e9
     place = np.clip(np.searchsorted(grid.starts_s, done / 1e9, side="right") - 1, 0, grid.size - 1)

@@ -15,6 +15,8 @@ from loadlens.stats.interval import Floats
 if TYPE_CHECKING:
     import polars as pl
 
+COLUMNS = ("stream", "step", "outcome", "status", "due_ns", "sent_ns", "done_ns", "thinned")
+OF_AB = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
 NOT_ENDED = (Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
 ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 NOT_FAILURES = (Outcome.OK, Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
@@ -41,7 +43,7 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
     engine = source.engine or {}
     if not any(_has_failures(stream) for stream in engine.get("streams", ())):
         return ()
-    rows = source.samples().filter(
+    rows = source.samples(COLUMNS).filter(
         ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_FAILURES])
         & (pl.col("done_ns") >= round(begin * 1e9))
         & (pl.col("done_ns") <= round(end * 1e9))
@@ -100,7 +102,7 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
     """
     import polars as pl
 
-    rows = source.samples().filter(
+    rows = source.samples(OF_AB).filter(
         (pl.col("stream") == stream)
         & ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_ENDED])
         & (pl.col("done_ns") >= round(edges[0] * 1e9))

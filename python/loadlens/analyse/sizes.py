@@ -10,6 +10,8 @@ from loadlens.analyse.failures import ANSWERED
 from loadlens.analyse.source import TrialSource
 from loadlens.stats.interval import Floats
 
+COLUMNS = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sizes:
@@ -31,7 +33,7 @@ def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> S
     """
     import polars as pl
 
-    rows = source.samples().filter(
+    rows = source.samples(COLUMNS).filter(
         (pl.col("stream") == stream)
         & pl.col("outcome").is_in([int(outcome) for outcome in ANSWERED])
         & (pl.col("done_ns") >= round(edges[0] * 1e9))

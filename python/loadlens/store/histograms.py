@@ -11,7 +11,7 @@ import base64
 import binascii
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,13 @@ class IntervalHistogram:
     counts: np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def read(path: Path) -> Iterator[IntervalHistogram]:
-    """All histograms of a log in order; a torn last line is left out, a damaged line is a RecordError."""
+def read(path: Path, but: Container[tuple[str, str]] = ()) -> Iterator[IntervalHistogram]:
+    """All histograms of a log in order; a torn last line is left out, a damaged line is a RecordError.
+
+    Args:
+        path: The log.
+        but: (stream, kind) of those that are not wanted; they are not decoded.
+    """
     with files.touching("read", path), path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.endswith(b"\n"):
@@ -56,12 +61,14 @@ def read(path: Path) -> Iterator[IntervalHistogram]:
             if not line or line.startswith(("#", '"')):
                 continue
             try:
-                yield _parse_line(line)
+                found = _parse_line(line, but)
             except (ValueError, struct.error, zlib.error, binascii.Error) as fault:
                 raise RecordError(f"damaged: {fault}", where=f"{path}:{number}") from fault
+            if found is not None:
+                yield found
 
 
-def _parse_line(line: str) -> IntervalHistogram:
+def _parse_line(line: str, but: Container[tuple[str, str]]) -> IntervalHistogram | None:
     fields = line.split(",")
     tag = fields.pop(0).removeprefix("Tag=") if line.startswith("Tag=") else ""
     if len(fields) != 4:
@@ -70,6 +77,8 @@ def _parse_line(line: str) -> IntervalHistogram:
     if len(parts) != 4:
         raise ValueError(f"a tag stream.step.class.kind is expected, got {tag!r}")
     stream, step, klass, kind = parts
+    if (stream, kind) in but:
+        return None
     values, counts = decode(base64.b64decode(fields[3], validate=True))
     return IntervalHistogram(
         start_s=float(fields[0]),

@@ -6,7 +6,7 @@ as a whole raises when it is asked for, a damaged trial opens as invalid with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,9 +61,20 @@ class TrialRecord:
         layout.version_of(content, self.path / layout.PLAN)
         return content
 
-    def samples(self) -> pl.DataFrame:
-        """One row a request, columns as in docs/reference/record.md; the engine's order."""
-        return self._table(layout.SAMPLES, layout.SAMPLES_BIN, rows.SAMPLE)
+    def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
+        """One row a request, columns as in docs/reference/record.md; the engine's order.
+
+        Args:
+            columns: Those to read; none named: all.
+        """
+        return self._table(layout.SAMPLES, layout.SAMPLES_BIN, rows.SAMPLE, columns)
+
+    def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The same rows in frames of bounded size, one after the other; perhaps none."""
+        if self.is_sealed:
+            return rows.parquet_parts(self._checked(layout.SAMPLES), rows.schema(rows.SAMPLE), columns)
+        live = self.path / layout.LIVE / layout.SAMPLES_BIN
+        return (rows.frame(part, rows.SAMPLE).select(columns) for part in rows.chunks(live, rows.SAMPLE))
 
     def connections(self) -> pl.DataFrame:
         """One row a connection."""
@@ -98,10 +109,14 @@ class TrialRecord:
             return rest
         return list(found.rows)
 
-    def intervals(self) -> list[histograms.IntervalHistogram]:
-        """The histograms of each interval."""
+    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[histograms.IntervalHistogram]:
+        """The histograms of each interval.
+
+        Args:
+            but: (stream, kind) of those that are not wanted.
+        """
         path = self._text_file(layout.INTERVALS)
-        return [] if path is None else list(histograms.read(path))
+        return [] if path is None else list(histograms.read(path, but))
 
     def log(self, service: str) -> str:
         """What a service's processes wrote, all replicas, bounded by what was kept."""
@@ -127,10 +142,13 @@ class TrialRecord:
         with files.touching("read", path):
             return path.read_text(encoding="utf-8", errors="replace")
 
-    def _table(self, sealed: str, live: str, form: rows.RowFormat) -> pl.DataFrame:
+    def _table(
+        self, sealed: str, live: str, form: rows.RowFormat, columns: Sequence[str] = ()
+    ) -> pl.DataFrame:
         if self.is_sealed:
-            return rows.read_parquet(self._checked(sealed), rows.schema(form), form.added)
-        return rows.read_live(self.path / layout.LIVE / live, form)
+            return rows.read_parquet(self._checked(sealed), rows.schema(form), form.added, columns)
+        found = rows.read_live(self.path / layout.LIVE / live, form)
+        return found.select(columns) if columns else found
 
     def _text_file(self, name: str) -> Path | None:
         """The sealed file, its digest checked, or the live one; none when the trial never wrote it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 ROWS_A_CHUNK = 1 << 14
+ROWS_A_PART = 1 << 18  # about two row groups, as polars writes them
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
 _CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<u2": "H", "<u1": "B"}
 
@@ -206,27 +208,68 @@ def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, 
             raise RecordError(f"cannot write: {fault}", where=str(path)) from fault
 
 
+def parquet_parts(path: Path, columns: dict[str, Any], only: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Some columns of a sealed table, in frames of at most so many rows that memory is bounded."""
+    import polars as pl
+
+    _refuse_missing(columns, _names(path), path)
+    with _undamaged(path):
+        size = pl.scan_parquet(path).select(pl.len()).collect().item()
+    for begin in range(0, size, ROWS_A_PART):
+        with _undamaged(path):
+            part = pl.scan_parquet(path).select(only).slice(begin, ROWS_A_PART).collect()
+        yield part
+
+
 def read_parquet(
-    path: Path, columns: dict[str, Any], added: tuple[tuple[str, int], ...] = ()
+    path: Path,
+    columns: dict[str, Any],
+    added: tuple[tuple[str, int], ...] = (),
+    only: Sequence[str] = (),
 ) -> pl.DataFrame:
     """A sealed table, its version checked; RecordError with the file's name when it is damaged.
 
-    `added` are columns that older records lack, and what they mean there.
+    Args:
+        path: The file.
+        columns: Names and types of its columns.
+        added: Columns that older records lack, and what they mean there.
+        only: Columns to read; none named: all.
     """
+    import polars as pl
+
+    there = _names(path)
+    wanted = [name for name in only or columns if name in there]
+    with _undamaged(path):
+        found = pl.read_parquet(path, columns=wanted, memory_map=False)
+    lacking = [pl.lit(value, columns[name]).alias(name) for name, value in added if name not in there]
+    _refuse_missing(columns, [*there, *(name for name, _ in added)], path)
+    return found.with_columns(lacking).select(list(only or columns))
+
+
+def _names(path: Path) -> list[str]:
+    """Names of the columns of a sealed table, its version checked."""
     import polars as pl
 
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
+    with _undamaged(path):
+        said = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
+        layout.refuse_newer(int(said) if said.isdecimal() else said, path)
+        return list(pl.read_parquet_schema(path))
+
+
+def _refuse_missing(columns: Iterable[str], there: Iterable[str], path: Path) -> None:
+    if missing := [name for name in columns if name not in there]:
+        raise RecordError(f"damaged: columns {', '.join(missing)} are missing", where=str(path))
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """RecordError with the file's name where what is read is no Parquet."""
+    import polars as pl
+
     with files.touching("read", path):
         try:
-            said = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
-            layout.refuse_newer(int(said) if said.isdecimal() else said, path)
-            found = pl.read_parquet(path, memory_map=False)
+            yield
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as fault:
             raise RecordError(f"damaged: not Parquet ({fault})", where=str(path)) from fault
-    lacking = [pl.lit(value, columns[name]).alias(name) for name, value in added if name not in found.columns]
-    found = found.with_columns(lacking)
-    missing = [name for name in columns if name not in found.columns]
-    if missing:
-        raise RecordError(f"damaged: columns {', '.join(missing)} are missing", where=str(path))
-    return found.select(list(columns))

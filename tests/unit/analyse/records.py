@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,7 +137,7 @@ class Trial:
                 rows.append(_counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index)))
         return rows
 
-    def intervals(self) -> list[Histogram]:
+    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
         found = []
         for index, stream in enumerate(self.plan["streams"]):
             step = stream["scenarios"][0]["steps"][0]["name"]
@@ -161,7 +161,7 @@ class Trial:
                     )
         return found
 
-    def samples(self) -> pl.DataFrame:
+    def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         assert self.trace is not None
         rows = [
             {
@@ -171,7 +171,11 @@ class Trial:
             }
             for r in self.trace.requests
         ]  # fmt: skip
-        return pl.DataFrame(rows)
+        found = pl.DataFrame(rows)
+        return found.select(columns) if columns else found
+
+    def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        yield self.samples(columns)
 
     def connections(self) -> pl.DataFrame:
         return pl.DataFrame(self.connected, schema=rows.schema(rows.CONNECTION))

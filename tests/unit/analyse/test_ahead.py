@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,14 +19,16 @@ S = 1_000_000_000
 LOAD, PROBE = 0, 1
 
 
-def log(*rows: tuple[int, float, float, float, int]) -> pl.DataFrame:
-    """(stream, due, sent, done, outcome) in seconds; -1: never."""
+def log(*rows: tuple[int, float, float, float, int]) -> Callable[[Sequence[str]], list[pl.DataFrame]]:
+    """(stream, due, sent, done, outcome) in seconds; -1: never. Read in two parts."""
 
     def ns(seconds: float) -> int:
         return -1 if seconds < 0 else round(seconds * S)
 
     table = [(stream, ns(due), ns(sent), ns(done), outcome) for stream, due, sent, done, outcome in rows]
-    return pl.DataFrame(table, schema=["stream", "due_ns", "sent_ns", "done_ns", "outcome"], orient="row")
+    names = ["stream", "due_ns", "sent_ns", "done_ns", "outcome"]
+    whole = pl.DataFrame(table, schema=names, orient="row").with_columns(thinned=pl.lit(0))
+    return lambda columns: list(whole.select(columns).iter_slices(whole.height // 2 + 1))
 
 
 WORK = (
@@ -104,5 +107,7 @@ def test_few_probes_and_a_thinned_log_tell_nothing(monkeypatch: pytest.MonkeyPat
     assert "needs 500" in few.slope.reason
 
     whole = Trial.samples
-    monkeypatch.setattr(Trial, "samples", lambda self: whole(self).with_columns(thinned=pl.lit(1)))
+    monkeypatch.setattr(
+        Trial, "samples", lambda self, columns: whole(self, columns).with_columns(thinned=pl.lit(1))
+    )
     assert watched(service) is None

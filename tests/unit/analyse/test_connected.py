@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,9 +49,9 @@ def connection(
 def source(connections: list[dict[str, int]], samples: list[dict[str, int]] | None = None) -> Any:
     asked: list[str] = []
 
-    def read_samples() -> pl.DataFrame:
+    def read_samples(columns: Sequence[str]) -> pl.DataFrame:
         asked.append("samples")
-        return pl.DataFrame(samples or [], schema=rows.schema(rows.SAMPLE))
+        return pl.DataFrame(samples or [], schema=rows.schema(rows.SAMPLE)).select(columns)
 
     table = pl.DataFrame(connections, schema=rows.schema(rows.CONNECTION))
     return SimpleNamespace(connections=lambda: table, samples=read_samples, asked=asked)

@@ -119,7 +119,7 @@ def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_other
     )
 
     found = sizes.read(
-        SimpleNamespace(samples=lambda: frame),
+        SimpleNamespace(samples=lambda columns: frame),
         stream=0,
         step=1,
         edges=pytest.importorskip("numpy").arange(3.0),

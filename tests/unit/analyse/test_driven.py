@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,12 +68,13 @@ class DrivenTrial(Trial):
     def counters(self) -> list[Json]:
         return []
 
-    def intervals(self) -> list[Any]:
+    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Any]:
         return []
 
-    def samples(self) -> pl.DataFrame:
+    def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         rows = list(Driven({}, self.told_by_it).samples())
-        return pl.DataFrame(rows, schema=dict.fromkeys(SAMPLE, pl.Int64), orient="row")
+        found = pl.DataFrame(rows, schema=dict.fromkeys(SAMPLE, pl.Int64), orient="row")
+        return found.select(columns) if columns else found
 
     def readings(self) -> pl.DataFrame:
         return (

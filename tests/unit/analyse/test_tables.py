@@ -136,7 +136,7 @@ def test_parts_of_a_request_are_quantiles_of_what_was_recorded(
     engine["phases_s"] = {"resolve": 0.004}
     original = records.Trial.intervals
 
-    def with_first_bytes(trial: records.Trial) -> list[records.Histogram]:
+    def with_first_bytes(trial: records.Trial, but: object = ()) -> list[records.Histogram]:
         found = original(trial)
         added = [replace(h, kind="first_byte") for h in found if h.kind == "service"]
         for h in added:  # a first byte after 2 ms, each
@@ -166,7 +166,7 @@ def test_runs_of_groups_are_summed_over_trials_and_their_times_are_those_recorde
     engine["groups"] = [{"name": "my basket", "scenario": "buy", "runs": counts}]
     of_trial, of_plan = records.Trial.intervals, records._plan
 
-    def with_runs(trial: records.Trial) -> list[records.Histogram]:
+    def with_runs(trial: records.Trial, but: object = ()) -> list[records.Histogram]:
         found = of_trial(trial)
         added = [replace(h, step="my_basket", kind="group_response") for h in found if h.kind == "response"]
         for h in added:  # runs of 3 s, each
