@@ -362,12 +362,14 @@ def _cpu_words(trial: TrialMeasures, cores: float) -> str:
 
 
 def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> list[Row]:
-    starts = load.grid.starts_s[counts.interval]
-    column = np.floor((starts - load.grid.starts_s[0]) / width).astype(np.int64)
-    row = np.floor(np.log10(np.maximum(counts.upper * MS, 1e-6)) * BINS_A_DECADE).astype(np.int64)
-    keys, place = np.unique(np.stack([column, row]), axis=1, return_inverse=True)
-    totals = np.bincount(place.ravel(), weights=counts.count)
     begin = float(load.grid.starts_s[0])
+    columns = np.floor((load.grid.starts_s - begin) / width).astype(np.int64)
+    upper = np.maximum(counts.buckets.upper * MS, 1e-6)
+    rows = np.floor(np.log10(upper) * BINS_A_DECADE).astype(np.int64)
+    lowest = int(rows.min())
+    of_intervals = counts.by_group(rows - lowest)
+    totals = np.zeros((int(columns.max()) + 1, of_intervals.shape[1]))
+    np.add.at(totals, columns, of_intervals)
     return [
         {
             "t": begin + float(c) * width,
@@ -376,7 +378,9 @@ def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> l
             "hi": float(10 ** ((r + 1) / BINS_A_DECADE)),
             "n": int(n),
         }
-        for (c, r), n in zip(keys.T, totals, strict=True)
+        for c, of_column in enumerate(totals)
+        for r, n in enumerate(of_column, start=lowest)
+        if n
     ]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.figures import estimate
 from loadlens.analyse.resources import Series, added
-from loadlens.analyse.rowwise import Rows, StepRows
+from loadlens.analyse.rowwise import Rows
 from loadlens.analyse.shapes import life_of, zero_s
 from loadlens.analyse.source import StepPlan
 from loadlens.analyse.trial import TrialMeasures
@@ -23,13 +23,10 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.shapes import MemoryGrowth, Slowdown
 from loadlens.stats.drift import FEWEST_POINTS, slope_of
 from loadlens.stats.interval import Floats, Insufficient, Interval, difference
-from loadlens.stats.steady import TREND_LEVEL, trend_of
+from loadlens.stats.steady import TREND_LEVEL
 
 MEMORY = "rss_bytes"
-PER_POINT = 15  # requests a point of a trend stands on
-POINTS, FEWEST_TREND_POINTS = 40, 10
 TREND_SHARE = math.log1p(0.03)
-FEWEST_FOR_A_MEDIAN = 30
 BETTER = 0.5  # of the other's squares
 FEWEST_FITTED, SPREAD = 4, 4.0  # trials, and how far their numbers of requests must lie apart
 
@@ -273,35 +270,15 @@ def _timed(one: _Placed, rows: Rows | Insufficient, index: int) -> _Timed:
     assert one.trial.load is not None
     assert one.trial.grid is not None
     part = rows.steps[index]
-    change, p_value = _trend(part)
     return _Timed(
         one,
         one.trial.load.plan.load,
-        int(part.took_s.size),
+        part.usual.observed,
         one.trial.grid.seconds,
-        _median(part),
-        change,
-        p_value,
+        part.middle_s,
+        part.change,
+        part.p_value,
     )
-
-
-def _median(part: StepRows) -> Floats:
-    """The median and both ends of its interval; empty with too few requests."""
-    size = int(part.took_s.size)
-    if size < FEWEST_FOR_A_MEDIAN:
-        return np.zeros(0)
-    # By ranks: an interval that allows for neighbours would take the growth within the trial for their doing.
-    half = 0.98 / math.sqrt(size)
-    return np.asarray(np.quantile(part.took_s, [0.5, 0.5 - half, 0.5 + half]), dtype=np.float64)
-
-
-def _trend(part: StepRows) -> tuple[float | None, float]:
-    points = min(POINTS, part.took_s.size // PER_POINT)
-    if points < FEWEST_TREND_POINTS:
-        return None, 1.0
-    series = np.array([float(np.median(piece)) for piece in np.array_split(part.took_s, points)])
-    found = trend_of(np.log(np.maximum(series, 1e-9)))
-    return found.change, found.p_value
 
 
 def _pairs(life: Sequence[_Timed]) -> Iterator[tuple[_Timed, _Timed]]:

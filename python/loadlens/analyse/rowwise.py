@@ -1,18 +1,20 @@
 """What only single requests tell of a trial: when nothing was answered at all, and times apart from that.
 
 Counts by interval know neither which requests met a pause nor which opened a connection. Rows of requests do,
-where the log kept every one of them.
+where the log kept every one of them. They are gone when a trial was read; `Rows.requests` reads them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loadlens.analyse.figures import figure
+from loadlens.analyse.singles import Requests, StepRows, counted, step_rows
 from loadlens.analyse.source import Json, StreamPlan, TrialSource
 from loadlens.model.shapes import Took
 from loadlens.model.trial import Outcome
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 4_000_000
+COLUMNS = ("due_ns", "done_ns", "first_ns", "stream", "step", "outcome", "flags", "thinned")
+IN_SECONDS = ("due_ns", "done_ns")
 FIRST = 1  # flag of the first request of its connection
 ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 MANY_USERS = 8  # fewer may all be on a slow path at once, and then only probes say that the service lives
@@ -36,23 +40,6 @@ CLOSE_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StepRows:
-    """Successes of one step of the load in the measured part; times from due."""
-
-    opening: IntervalCounts  # the first ones of their connections
-    met: int  # left out: they met a standstill
-    due_s: Floats  # of the usual, which neither met a standstill nor opened a connection, ascending
-    took_s: Floats
-    body_s: Floats  # of these, from the first byte of the answer to its last
-    edges_s: Floats  # of the intervals of the measured part
-
-    @property
-    def usual(self) -> IntervalCounts:
-        """Counted anew each time: kept for all trials it would be half of what a long record takes."""
-        return counted(self.due_s + self.took_s, self.took_s, self.edges_s)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """One trial, request by request."""
 
@@ -62,11 +49,13 @@ class Rows:
     between_s: float  # mean distance of answers outside them
     age_s: float  # mean distance of a moment outside them to the last answer before
     steps: tuple[StepRows, ...]  # of the load
+    requests: Callable[[int], Requests]  # the usual ones of a step, read again: not to be kept
     probe_due_s: Floats  # of all probes, ascending
     probe_took_s: Floats
 
 
 Read = Rows | Insufficient
+Samples = Callable[[], "Iterable[pl.DataFrame]"]  # reads the log again each time
 NOT_LOOKED_AT = Insufficient("single requests were not looked at")
 
 
@@ -82,32 +71,34 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], counters: Sequence[Js
     issued = sum(int(row.get("answered", 0)) for row in counters if row.get("stream") is not None)
     if issued > MOST_ROWS:
         return Insufficient(f"{issued:,} requests are too many to look at one by one")
-    rows = source.samples()
-    if rows.is_empty() or (rows["thinned"] > 0).any():
-        return Insufficient("the log does not hold every request")
-    return _read(rows, plans, counters, edges_s)
+    return _read(partial(source.sample_parts, COLUMNS), plans, counters, edges_s)
 
 
-def _read(rows: pl.DataFrame, plans: Sequence[StreamPlan], counters: Sequence[Json], edges_s: Floats) -> Read:
+def _read(
+    samples: Samples,
+    plans: Sequence[StreamPlan],
+    counters: Sequence[Json],
+    edges_s: Floats,
+) -> Read:
     begin, end = float(edges_s[0]), float(edges_s[-1])
-    of = _Columns(rows)
+    of = _columns(samples)
+    if of is None:
+        return Insufficient("the log does not hold every request")
     answered = np.isin(of.outcome, [int(outcome) for outcome in ANSWERED]) & (of.due_s >= 0)
-    done = np.sort(of.done_s[answered & (of.done_s <= end)])
+    done = of.done_s[answered & (of.done_s <= end)]
+    done.sort()
     loads = [plan for plan in plans if not plan.is_probe]
     if not loads or done.size < pauses.FEWEST_EVENTS:
         return Insufficient("hardly anything was answered")
     load = loads[0]
-    is_load = of.stream == load.index
-    is_ok = (of.outcome == int(Outcome.OK)) & (of.done_s >= begin) & (of.done_s <= end) & (of.due_s >= 0)
     stops, is_cut = _stops(of, plans, done, answered, counters, begin, end)
     in_part = done[done >= begin]
     alive = max(end - begin - stops.total_s, 1e-9)
     met = ~spared(of.due_s, of.done_s, stops)
-    steps = tuple(
-        _of_step(of, is_ok & is_load & (of.step == step.index), met, edges_s) for step in load.steps
-    )
-    is_probe = is_ok & ~is_load
-    order = np.argsort(of.due_s[is_probe], kind="stable")
+    steps = tuple(_of_step(of, of.own(load, step.index, begin, end), met, edges_s) for step in load.steps)
+    is_probe = of.is_ok(begin, end) & (of.stream != load.index)
+    probes = np.flatnonzero(is_probe)
+    probes = probes[np.argsort(of.due_s[probes], kind="stable")]
     return Rows(
         begin_s=begin,
         stops=stops,
@@ -115,9 +106,24 @@ def _read(rows: pl.DataFrame, plans: Sequence[StreamPlan], counters: Sequence[Js
         between_s=alive / max(1, in_part.size),
         age_s=_age(in_part, stops),
         steps=steps,
-        probe_due_s=of.due_s[is_probe][order],
-        probe_took_s=of.took_s[is_probe][order],
+        requests=partial(_again, samples, load, stops, (begin, end)),
+        probe_due_s=of.due_s[probes],
+        probe_took_s=of.took_s(probes),
     )
+
+
+def _again(
+    samples: Samples,
+    load: StreamPlan,
+    stops: pauses.Pauses,
+    part: tuple[float, float],
+    step: int,
+) -> Requests:
+    """The usual requests of a step, as they were when the trial was read."""
+    of = _columns(samples)
+    assert of is not None  # it was not when the trial was read
+    met = ~spared(of.due_s, of.done_s, stops)
+    return _usual(of, of.own(load, step, *part), met)
 
 
 def _age(done_s: Floats, stops: pauses.Pauses) -> float:
@@ -134,18 +140,55 @@ def _age(done_s: Floats, stops: pauses.Pauses) -> float:
 
 
 class _Columns:
-    """The columns that are looked at, as arrays; times in seconds."""
+    """The columns that are looked at, as arrays."""
 
-    def __init__(self, rows: pl.DataFrame) -> None:
-        self.due_s: Floats = rows["due_ns"].to_numpy().astype(np.float64) / 1e9
-        self.done_s: Floats = rows["done_ns"].to_numpy().astype(np.float64) / 1e9  # below 0: it did not end
-        self.took_s: Floats = self.done_s - self.due_s
-        first = rows["first_ns"].to_numpy().astype(np.float64) / 1e9
-        self.body_s: Floats = np.where(first < 0, 0.0, self.done_s - first)
-        self.stream: Ints = rows["stream"].to_numpy().astype(np.int64)
-        self.step: Ints = rows["step"].to_numpy().astype(np.int64)
-        self.outcome: Ints = rows["outcome"].to_numpy().astype(np.int64)
-        self.is_first: Bools = (rows["flags"].to_numpy().astype(np.int64) & FIRST) > 0
+    def __init__(self, parts: Mapping[str, list[np.ndarray]]) -> None:
+        self.due_s: Floats = _joined(parts["due_ns"])
+        self.done_s: Floats = _joined(parts["done_ns"])  # below 0: it did not end
+        self.first_ns: Ints = _joined(parts["first_ns"])
+        self.stream: Ints = _joined(parts["stream"])
+        self.step: Ints = _joined(parts["step"])
+        self.outcome: Ints = _joined(parts["outcome"])
+        self.is_first: Bools = (_joined(parts["flags"]) & FIRST) > 0
+
+    def took_s(self, which: Bools | Ints) -> Floats:
+        """From due to done, of some requests."""
+        return self.done_s[which] - self.due_s[which]
+
+    def is_ok(self, begin: float, end: float) -> Bools:
+        """Successes that ended in a part and were due by a schedule."""
+        ended = (self.done_s >= begin) & (self.done_s <= end)
+        return np.asarray((self.outcome == int(Outcome.OK)) & ended & (self.due_s >= 0), dtype=np.bool_)
+
+    def own(self, load: StreamPlan, step: int, begin: float, end: float) -> Bools:
+        """Those of a step of the load."""
+        of_step = (self.stream == load.index) & (self.step == step)
+        return np.asarray(self.is_ok(begin, end) & of_step, dtype=np.bool_)
+
+
+def _columns(samples: Samples) -> _Columns | None:
+    """The columns of a log that holds every request; times in seconds."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
+    for part in samples():
+        if (part["thinned"] > 0).any():
+            return None
+        for name in COLUMNS:
+            values = part[name].to_numpy()
+            found[name].append(_seconds(values) if name in IN_SECONDS else values)
+    return _Columns(found) if sum(part.size for part in found["due_ns"]) else None
+
+
+def _joined(parts: list[np.ndarray]) -> Any:
+    """The parts of a column as one; they are dropped at once, so that no two columns are there twice."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _seconds(ns: Ints) -> Floats:
+    seconds: Floats = ns.astype(np.float64)
+    seconds /= 1e9
+    return seconds
 
 
 def _stops(
@@ -170,7 +213,7 @@ def _stops(
         if plan.is_closed:
             steady += int(OF_THEIR_RATE * count) if plan.load >= MANY_USERS else 0
             for step in plan.steps:
-                took = of.took_s[own & (of.step == step.index)]
+                took = of.took_s(own & (of.step == step.index))
                 idle = max(idle, float(took.min(initial=np.inf)) if took.size else 0.0)
         else:
             steady += count
@@ -222,7 +265,7 @@ def _witnessed(of: _Columns, probes: Bools, found: pauses.Pauses) -> Bools:
     so by chance with the k-th power of that, for each gap that could have met them.
     """
     known = probes & (of.due_s >= 0) & (of.done_s >= 0)
-    took = of.took_s[known][pauses.undisturbed(of.due_s[known], of.done_s[known], found)]
+    took = of.took_s(known)[pauses.undisturbed(of.due_s[known], of.done_s[known], found)]
     if not took.size:
         return np.zeros(found.length_s.size, dtype=np.bool_)
     waited = _waited(of, found, probes)
@@ -247,45 +290,26 @@ def spared(due_s: Floats, done_s: Floats, stops: pauses.Pauses) -> Bools:
     return pauses.undisturbed(due_s, done_s, pauses.Pauses(begin, end - begin, stops.shortest_s, None))
 
 
+def _usual(of: _Columns, own: Bools, met: Bools) -> Requests:
+    """Requests of a step that neither met a standstill nor opened a connection."""
+    at = np.flatnonzero(own & ~met & ~of.is_first)
+    at = at[np.argsort(of.due_s[at], kind="stable")]
+    due, took, body = of.due_s[at], of.done_s[at], _seconds(of.first_ns[at])
+    # In place: at millions of requests each array on the way takes tens of megabytes.
+    has_none = body < 0
+    np.subtract(took, body, out=body)
+    body[has_none] = 0.0
+    took -= due
+    return Requests(due, took, body)
+
+
 def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
-    usual, opening = own & ~met & ~of.is_first, own & ~met & of.is_first
-    order = np.argsort(of.due_s[usual], kind="stable")
-    return StepRows(
-        opening=counted(of.done_s[opening], of.took_s[opening], edges_s),
+    opening = own & ~met & of.is_first
+    return step_rows(
+        _usual(of, own, met),
+        opening=counted(of.done_s[opening], of.took_s(opening), edges_s),
         met=int((own & met).sum()),
-        due_s=of.due_s[usual][order],
-        took_s=of.took_s[usual][order],
-        body_s=of.body_s[usual][order],
         edges_s=edges_s,
-    )
-
-
-def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:
-    """Times by interval of the measured part, to three digits: equal values share a cell.
-
-    Args:
-        done_s: When each request ended, shape (requests,).
-        took_s: How long it took, same shape.
-        edges_s: Of the intervals.
-    """
-    size = edges_s.size - 1
-    place = np.clip(np.searchsorted(edges_s, done_s, side="right") - 1, 0, size - 1)
-    ns = np.maximum(1, np.round(took_s * 1e9)).astype(np.int64)
-    shift = np.maximum(0, np.floor(np.log2(ns)).astype(np.int64) - 10)
-    # One number for each cell, which sorts far quicker than three: interval, exponent, and 11 bits of value.
-    keys, counts = np.unique(place << 17 | shift << 11 | ns >> shift, return_counts=True)
-    interval, exponent, value = keys >> 17, keys >> 11 & 0x3F, keys & 0x7FF
-    low, width = value << exponent, np.left_shift(np.int64(1), exponent)
-    none: Any = np.zeros(0, dtype=np.int64)
-    return IntervalCounts(
-        size,
-        interval,
-        low / 1e9,
-        (low + width - 1) / 1e9,
-        counts.astype(np.int64),
-        none,
-        np.zeros(0),
-        none,
     )
 
 

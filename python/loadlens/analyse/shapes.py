@@ -5,6 +5,7 @@ from __future__ import annotations
 from loadlens.analyse import rowwise
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.rowwise import Rows
+from loadlens.analyse.singles import counted
 from loadlens.analyse.trial import TrialMeasures
 from loadlens.model.shapes import Spared, Standstill, StandstillWatch
 from loadlens.stats.counts import pooled
@@ -36,7 +37,7 @@ def spared_probes(case: CaseMeasures) -> Spared | None:
     for rows, edges_s in found:
         due, took = rows.probe_due_s, rows.probe_took_s
         kept = rowwise.spared(due, due + took, rows.stops)
-        parts.append(rowwise.counted(due[kept] + took[kept], took[kept], edges_s))
+        parts.append(counted(due[kept] + took[kept], took[kept], edges_s))
         met += int((~kept).sum())
     counts = pooled(parts)
     return Spared(counts.observed, met, rowwise.took(counts, len(found)))

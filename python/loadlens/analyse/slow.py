@@ -1,7 +1,8 @@
 """Which requests of a class take a path of their own, over the levels of a curve, and which met a timer.
 
 The hills of a distribution are looked for where the most requests are; at the lowest level, where nobody
-waits for others, the valley that was found there parts the few.
+waits for others, the valley that was found there parts the few. What a valley parts is read again, a level at
+a time: the requests of a trial are not kept.
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from scipy import stats as distributions
 from loadlens.analyse import rowwise
 from loadlens.analyse.case import CaseMeasures
 from loadlens.analyse.figures import estimate, figure
-from loadlens.analyse.rowwise import Rows, StepRows, counted
+from loadlens.analyse.rowwise import Rows
+from loadlens.analyse.singles import (
+    ACK_FROM_S,
+    ACK_TO_S,
+    DELAYED_ACK_S,
+    Delayed,
+    Requests,
+    StepRows,
+    counted,
+)
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.shapes import SlowLevel, SlowPath, TimerLevel, TimerPile
 from loadlens.stats import mixtures, pauses, within
 from loadlens.stats.counts import IntervalCounts, pooled
-from loadlens.stats.interval import Floats, Insufficient, difference
+from loadlens.stats.interval import Insufficient, difference
 
 CALM = 2.0  # times the usual time of a lone user: beyond, requests wait for each other
 FEWEST_ALONE = 5  # slow ones, to say how slow
@@ -33,9 +43,8 @@ FEWEST_CELLS = 4
 ALL_BUT_FEW = 0.95  # of the slow ones: they ended within that time
 FOLLOWED_PARTS = 8  # of a trial: what comes at one time may be slow together
 LACKING = 0.5  # of the share at the level where the hill was found
-DELAYED_ACK_S = 0.04
-# Kernels with a clock of 250 /s end a delay of 40 ms up to one tick later.
-ACK_FROM_S, ACK_TO_S = 0.95 * DELAYED_ACK_S, 0.0465
+ACK_PARTS = 32  # of all answers in order
+READ_ONCE = 1_000_000  # requests of a level that are not read a third time
 OTHER_TIMERS = tuple(timer for timer in mixtures.TCP_TIMERS if timer != DELAYED_ACK_S)
 ON_OPENING = (1.0, 3.0, 7.0)
 
@@ -45,6 +54,7 @@ class _Level:
     """One class at one level, over its trials."""
 
     load: float
+    step: int
     counts: IntervalCounts  # of all trials
     rows: tuple[StepRows, ...]
     trials: tuple[Rows, ...]
@@ -80,7 +90,7 @@ def _levels(cases: Sequence[CaseMeasures], index: int) -> list[_Level]:
         if trials and case.reference is not None:
             rows = tuple(trial.steps[index] for trial in trials)
             load = case.reference.plan.load
-            found.append(_Level(load, pooled([part.usual for part in rows]), rows, trials))
+            found.append(_Level(load, index, pooled([part.usual for part in rows]), rows, trials))
     return found
 
 
@@ -142,6 +152,7 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
         elif _lacks(level.counts, valley, share):
             lacking.append(level.load)
     used = [*((level, valley) for level in alone), *calm]
+    looks = [_look(level, cut) for level, cut in used]
     return replace(
         blank,
         unseen_s=_unseen_s([level for level, _ in used]),
@@ -151,11 +162,11 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
         ),
         lacking=tuple(lacking),
         queued=queued,
-        weight=_weight([(_followed_counts(level, cut), cut) for level, cut in used]),
+        weight=_weight([(look.counts, cut) for look, (_, cut) in zip(looks, used, strict=True)]),
         shift=_shift(pooled([level.counts for level, _ in used]), valley),
-        is_even=_is_even(used),
-        together=_together(alone, valley),
-        in_answer=_in_answer(used),
+        is_even=_is_even(looks),
+        together=_together(looks[: len(alone)]),
+        in_answer=_in_answer(looks),
     )
 
 
@@ -228,58 +239,92 @@ def _shift(counts: IntervalCounts, valley: float) -> Figure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Half:
+    """Requests of the first or the second half of a trial."""
+
+    slow: int
+    all: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Followed:
-    """Requests of a trial that could all be followed to their end, ascending by when they were due."""
+    """Requests of a trial that could all be followed to their end."""
 
-    begin_s: float
-    end_s: float
-    due_s: Floats
-    took_s: Floats
+    counts: IntervalCounts
+    halves: tuple[_Half, _Half]  # by when they were due
 
 
-def _followed(level: _Level, valley: float) -> list[_Followed]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """What the single requests of a level tell of a valley."""
+
+    counts: IntervalCounts  # of those that were followed; of all where none could be
+    halves: tuple[_Half, ...]
+    slow: int
+    late: int  # slow ones that waited longer between first and last byte than before
+    probes: int  # that were due while a slow one was under way
+    held: int  # of them: they ended only with it
+
+
+def _look(level: _Level, valley: float) -> _Look:
+    """Read the requests of a level again, one trial at a time; only the slow ones of all are held at once."""
+    kept: list[Requests | None] = []
+    slow: list[Requests] = []
+    room = READ_ONCE
+    for trial in level.trials:
+        requests = trial.requests(level.step)
+        room -= requests.due_s.size
+        kept.append(requests if room >= 0 else None)
+        slow.append(_beyond_it(requests, valley))
+        del requests  # before the next trial is read
+    took = np.concatenate([one.took_s for one in slow])
+    longest = float(np.quantile(took, ALL_BUT_FEW)) if took.size else 0.0
+    followed = [
+        found
+        for trial, requests in zip(level.trials, kept, strict=True)
+        if (found := _followed(trial, requests or trial.requests(level.step), valley, longest)) is not None
+    ]
+    probes = [_held(trial, one) for trial, one in zip(level.trials, slow, strict=True)]
+    return _Look(
+        counts=pooled([one.counts for one in followed]) if followed else level.counts,
+        halves=tuple(half for one in followed for half in one.halves),
+        slow=int(took.size),
+        late=sum(int((one.body_s > one.took_s / 2).sum()) for one in slow),
+        probes=sum(due for due, _ in probes),
+        held=sum(held for _, held in probes),
+    )
+
+
+def _beyond_it(requests: Requests, valley: float) -> Requests:
+    is_slow = requests.took_s > valley
+    return Requests(requests.due_s[is_slow], requests.took_s[is_slow], requests.body_s[is_slow])
+
+
+def _followed(trial: Rows, requests: Requests, valley: float, longest: float) -> _Followed | None:
     """What was due in the measured part, so long before its end that slow ones have ended as well.
 
     Of all that ended within it, the first were due before and are mostly slow, and of those due last only the
     quick ones ended: in short trials the share would fall from half to half. What was due so long before a
     standstill is left out alike: only the slow ones meet it.
     """
-    took = np.concatenate([part.took_s for part in level.rows])
-    slow = took[took > valley]
-    longest = float(np.quantile(slow, ALL_BUT_FEW)) if slow.size else 0.0
-    found = []
-    for part, trial in zip(level.rows, level.trials, strict=True):
-        if not part.due_s.size:
-            continue
-        begin, end = trial.begin_s, float((part.due_s + part.took_s).max()) - longest
-        kept = (part.due_s >= begin) & (part.due_s <= end)
-        kept &= pauses.undisturbed(part.due_s, part.due_s + longest, trial.stops)
-        if kept.any():
-            found.append(_Followed(begin, end, part.due_s[kept], part.took_s[kept]))
-    return found
+    if not requests.due_s.size:
+        return None
+    begin, end = trial.begin_s, float((requests.due_s + requests.took_s).max()) - longest
+    kept = (requests.due_s >= begin) & (requests.due_s <= end)
+    kept &= pauses.undisturbed(requests.due_s, requests.due_s + longest, trial.stops)
+    if not kept.any():
+        return None
+    due, took = requests.due_s[kept], requests.took_s[kept]
+    half = took.size // 2
+    first, second = (_Half(int((part > valley).sum()), int(part.size)) for part in (took[:half], took[half:]))
+    return _Followed(counted(due, took, np.linspace(begin, end, FOLLOWED_PARTS + 1)), (first, second))
 
 
-def _followed_counts(level: _Level, valley: float) -> IntervalCounts:
-    """The same by interval; all that ended where no request could be followed."""
-    parts = [
-        counted(part.due_s, part.took_s, np.linspace(part.begin_s, part.end_s, FOLLOWED_PARTS + 1))
-        for part in _followed(level, valley)
-    ]
-    return pooled(parts) if parts else level.counts
-
-
-def _is_even(used: Sequence[tuple[_Level, float]]) -> bool | None:
+def _is_even(looks: Sequence[_Look]) -> bool | None:
     """Whether the share is the same in both halves of all trials, as far as chance goes."""
-    hits, totals = [], []
-    for level, cut in used:
-        for part in _followed(level, cut):
-            half = part.took_s.size // 2
-            for took in (part.took_s[:half], part.took_s[half:]):
-                hits.append(float((took > cut).sum()))
-                totals.append(float(took.size))
-    n, k = np.array(totals), np.array(hits)
-    kept = n > 0
-    n, k = n[kept], k[kept]
+    halves = [half for look in looks for half in look.halves if half.all]
+    n = np.array([float(half.all) for half in halves])
+    k = np.array([float(half.slow) for half in halves])
     if n.size < FEWEST_CELLS or k.sum() < FEWEST_ALONE or k.sum() >= n.sum():
         return None
     share = float(k.sum() / n.sum())
@@ -288,26 +333,27 @@ def _is_even(used: Sequence[tuple[_Level, float]]) -> bool | None:
     return not (float(distributions.chi2.sf(square, freedom)) < UNEVEN_LEVEL and square / freedom > UNEVEN)
 
 
-def _together(alone: Sequence[_Level], valley: float) -> float | None:
-    """Of the probes that were due while a slow request was under way, how many ended only with it."""
+def _held(trial: Rows, slow: Requests) -> tuple[int, int]:
+    """How many probes were due while a slow request was under way, and how many of them ended with it."""
+    ends = trial.probe_due_s + trial.probe_took_s
     due, held = 0, 0
-    for level in alone:
-        for part, trial in zip(level.rows, level.trials, strict=True):
-            ends = trial.probe_due_s + trial.probe_took_s
-            slow = part.took_s > valley
-            for begin, took in zip(part.due_s[slow], part.took_s[slow], strict=True):
-                first, last = np.searchsorted(trial.probe_due_s, [begin, begin + (1 - SLOW_PROBE) * took])
-                due += int(last - first)
-                held += int((ends[first:last] > begin + (1 - ENDED_WITH_IT) * took).sum())
-    return held / due if due >= FEWEST_PROBES else None
+    for begin, took in zip(slow.due_s, slow.took_s, strict=True):
+        first, last = np.searchsorted(trial.probe_due_s, [begin, begin + (1 - SLOW_PROBE) * took])
+        due += int(last - first)
+        held += int((ends[first:last] > begin + (1 - ENDED_WITH_IT) * took).sum())
+    return due, held
 
 
-def _in_answer(used: Sequence[tuple[_Level, float]]) -> float | None:
+def _together(alone: Sequence[_Look]) -> float | None:
+    """Of the probes that were due while a slow request was under way, how many ended only with it."""
+    due = sum(look.probes for look in alone)
+    return sum(look.held for look in alone) / due if due >= FEWEST_PROBES else None
+
+
+def _in_answer(looks: Sequence[_Look]) -> float | None:
     """Of the slow ones, the share that waited longer between first and last byte than before."""
-    slow = [(part.took_s > cut, part) for level, cut in used for part in level.rows]
-    count = sum(int(is_slow.sum()) for is_slow, _ in slow)
-    late = sum(int((part.body_s[is_slow] > part.took_s[is_slow] / 2).sum()) for is_slow, part in slow)
-    return late / count if count else None
+    count = sum(look.slow for look in looks)
+    return sum(look.late for look in looks) / count if count else None
 
 
 # --- timers -----------------------------------------------------------------------------------------------
@@ -331,9 +377,8 @@ def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Le
     """Of all levels; and at which of a curve's own they are."""
     found = []
     parts = [part for level in levels for part in level.rows]
-    body = np.concatenate([part.body_s for part in parts])
-    if body.size >= mixtures.FEWEST:
-        found += _acknowledged(label, request, body)
+    if sum(part.delayed.of for part in parts) >= mixtures.FEWEST:
+        found += _acknowledged(label, request, [part.delayed for part in parts])
     opening = pooled([part.opening for part in parts])
     usual = pooled([level.counts for level in levels])
     for place, counts, timers in (("whole", usual, OTHER_TIMERS), ("opening", opening, ON_OPENING)):
@@ -379,34 +424,31 @@ def _where(own: Sequence[_Level], place: str, at_s: float, tolerance: float) -> 
     return tuple(found)
 
 
-def _acknowledged(label: str, request: str, body_s: Floats) -> list[TimerPile]:
+def _acknowledged(label: str, request: str, parts: Sequence[Delayed]) -> list[TimerPile]:
     """Answers whose last byte came 40 ms after the first: it waited for a delayed acknowledgement."""
+    body_s = np.concatenate([part.body_s for part in parts])
+    size = sum(part.of for part in parts)
     at = (body_s >= ACK_FROM_S) & (body_s <= ACK_TO_S)
-    width = ACK_TO_S - ACK_FROM_S
-    beside = (body_s >= ACK_FROM_S - width) & (body_s <= ACK_TO_S + width) & ~at
-    here, near = int(at.sum()), int(beside.sum())
-    if here < max(FEWEST_ALONE, mixtures.LEAST_TIMER_WEIGHT * body_s.size):
+    here, near = int(at.sum()), int((~at).sum())
+    if here < max(FEWEST_ALONE, mixtures.LEAST_TIMER_WEIGHT * size):
         return []
     contrast = here / (near / 2) if near else math.inf
     chance = distributions.binomtest(here, here + near, 1 / 3, alternative="greater").pvalue
     if contrast < mixtures.PILE_CONTRAST or chance >= mixtures.PILE_LEVEL:
         return []
     # The requests of one connection follow each other: their order is what clusters them.
-    counts = counted(
-        np.arange(body_s.size, dtype=np.float64),
-        np.where(at, 1.0, 0.0),
-        np.linspace(0, body_s.size, 33, dtype=np.float64),
-    )
-    share = within.share(counts.above_per_interval(0.5), counts.observed_per_interval())
+    before = np.cumsum([0, *(part.of for part in parts)])
+    place = np.concatenate([part.place + begin for part, begin in zip(parts, before, strict=False)])
+    first = np.ceil(np.linspace(0, size, ACK_PARTS + 1)).astype(np.int64)
+    hits = np.histogram(place[at], first)[0].astype(np.float64)
+    share = within.share(hits, np.diff(first).astype(np.float64))
     if isinstance(share, Insufficient):
         return []
     shift = float(np.median(body_s[at]))
     low, high = (float(edge) for edge in np.quantile(body_s[at], [0.025, 0.975]))
     low = min(low, DELAYED_ACK_S)  # the timer itself; a kernel's clock only ends it later
-    weight = estimate("component.weight", "share", share, 1, body_s.size)
+    weight = estimate("component.weight", "share", share, 1, size)
     waited = Estimate(
         "component.shift", "s", shift, low, high, 1, here, "median; the timer and 95 % of the pile"
     )
-    return [
-        TimerPile(label, request, "answer", DELAYED_ACK_S, body_s.size, here, weight, waited, float(contrast))
-    ]
+    return [TimerPile(label, request, "answer", DELAYED_ACK_S, size, here, weight, waited, float(contrast))]

@@ -43,7 +43,7 @@ from loadlens.model.facts import KernelWatch
 from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.stats import within
-from loadlens.stats.counts import IntervalCounts, counts_from_histograms
+from loadlens.stats.counts import IntervalCounts, counts_from_histograms, overlaid
 from loadlens.stats.interval import Floats, Insufficient, Interval
 from loadlens.stats.pauses import Pauses
 from loadlens.stats.steady import Steadiness, steadiness
@@ -52,6 +52,7 @@ SUCCESS = "ok"
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
 STEP_PHASES = ("first_byte", "last_byte")
+LAG = "lag"  # of open streams: users of a closed load are sent when they are free
 LONG = 0.05  # of the measured part: the edges move a count by twice as much
 HUNG = 1.5  # times the longest that ended: an older request is no mere edge
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
@@ -294,8 +295,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
             source, "the window holds no whole interval of what was measured" if is_outside else ""
         )
     plans = streams_of(source.plan)
-    histograms = list(source.intervals())
-    streams = tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)
+    streams = _measure_streams(source, plans, grid, counters)
     readings = source.readings()
     begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
     load = next((stream for stream in streams if not stream.plan.is_probe), None)
@@ -325,6 +325,14 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         rows=rowwise.read(source, plans, counters, grid.edges_s),
         places=gauges.read(readings, begin, end),
     )
+
+
+def _measure_streams(
+    source: TrialSource, plans: Sequence[StreamPlan], grid: Grid, counters: Sequence[Json]
+) -> tuple[StreamMeasures, ...]:
+    """All streams; the histograms are dropped before single requests are read."""
+    histograms = source.intervals(but={(plan.tag, LAG) for plan in plans if plan.is_closed})
+    return tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)
 
 
 def grid_of(counters: Sequence[Json]) -> Grid | None:
@@ -367,28 +375,14 @@ def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
         response_squares=_total(s.response_squares for s in steps),
         service_sum=_total(s.service_sum for s in steps),
         service_squares=_total(s.service_squares for s in steps),
-        response=_overlaid([s.response for s in steps]),
-        service=_overlaid([s.service for s in steps]),
-        phases={kind: _overlaid([s.phases[kind] for s in steps]) for kind in STEP_PHASES},
+        response=overlaid([s.response for s in steps]),
+        service=overlaid([s.service for s in steps]),
+        phases={kind: overlaid([s.phases[kind] for s in steps]) for kind in STEP_PHASES},
     )
 
 
 def _total(parts: Any) -> Floats:
     return np.asarray(np.sum(list(parts), axis=0), dtype=np.float64)
-
-
-def _overlaid(parts: Sequence[IntervalCounts]) -> IntervalCounts:
-    """Counts over the same intervals as one."""
-    return IntervalCounts(
-        parts[0].intervals,
-        np.concatenate([p.interval for p in parts]),
-        np.concatenate([p.lower for p in parts]),
-        np.concatenate([p.upper for p in parts]),
-        np.concatenate([p.count for p in parts]),
-        np.concatenate([p.censored_interval for p in parts]),
-        np.concatenate([p.censored_age for p in parts]),
-        np.concatenate([p.censored_count for p in parts]),
-    )
 
 
 def _measure_stream(
@@ -425,10 +419,10 @@ def _phases(
     own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
 ) -> dict[str, IntervalCounts]:
     """Lateness, connect times, first and last bytes of all steps; old records have bytes of streams only."""
-    phases = {kind: _counts(own, grid, kind, klass="") for kind in ("lag", "connect", "tls")}
+    phases = {kind: _counts(own, grid, kind, klass="") for kind in (LAG, "connect", "tls")}
     for kind in STEP_PHASES:
         whole = _counts(own, grid, kind, klass="")
-        phases[kind] = whole if whole.observed else _overlaid([step.phases[kind] for step in steps])
+        phases[kind] = whole if whole.observed else overlaid([step.phases[kind] for step in steps])
     return phases
 
 

@@ -1,18 +1,24 @@
 """Counts of a quantity by interval of time: what is left of a million requests, enough for honest intervals.
 
 A flat, sparse table (one row a bucket and interval), because an hour of one-second histograms would not fit
-as a matrix. Values are upper edges of HDR buckets; nothing here interpolates between them, since a value
-between two modes was never seen.
+as a matrix. A row is the place of its bucket and a count, 3 to 6 bytes: a report holds those of all trials at
+once. Values are upper edges of HDR buckets; nothing here interpolates between them, since a value between two
+modes was never seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
-from loadlens.stats.interval import Floats, Ints
+from loadlens.stats.interval import Bools, Floats, Ints
+
+HALF_BUCKETS = 1024  # HdrHistogram with 3 significant digits: the upper half of the 2,048 of each octave
+AT_ONCE = 1 << 19  # cells
+OCTAVES = 52  # beyond the first 2,048 ns, up to 2^63 ns: all places are below 2^16
 
 
 def bucket_lower_edge(upper_ns: Ints) -> Ints:
@@ -26,27 +32,138 @@ def bucket_lower_edge(upper_ns: Ints) -> Ints:
 
     Source: HdrHistogram, 3 significant digits, lowest discernible value 1.
     """
-    exponent = np.floor(np.log2(np.maximum(upper_ns, 1))).astype(np.int64) - 10
-    width = np.left_shift(np.int64(1), np.maximum(exponent, 0))
-    return upper_ns - width + 1
+    return upper_ns - np.left_shift(np.int64(1), _octave(upper_ns)) + 1
+
+
+def bucket_place(value_ns: Ints) -> Ints:
+    """Return the place in `hdr_buckets` of the bucket that holds each value.
+
+    Args:
+        value_ns: Nanoseconds, shape (values,).
+    """
+    octave = _octave(value_ns)
+    return octave * HALF_BUCKETS + (value_ns >> octave)
+
+
+def _octave(value_ns: Ints) -> Ints:
+    """How many bits of a value its bucket leaves out."""
+    return np.maximum(np.floor(np.log2(np.maximum(value_ns, 1))).astype(np.int64) - 10, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """The values that a quantity may have, seconds; ascending by the upper edge, then by the lower."""
+
+    lower: Floats
+    upper: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """Half way between the edges, shape (buckets,)."""
+        return (self.lower + self.upper) / 2
+
+
+@cache
+def hdr_buckets() -> Buckets:
+    """All buckets of HdrHistogram with 3 significant digits; one table for all counts."""
+    lower, upper = _hdr_edges_ns()
+    return Buckets(lower / 1e9, upper / 1e9)
+
+
+@cache
+def _hdr_edges_ns() -> tuple[Ints, Ints]:
+    """Lower and upper edge of each bucket."""
+    place = np.arange((OCTAVES + 2) * HALF_BUCKETS, dtype=np.int64)
+    octave = np.maximum(place // HALF_BUCKETS - 1, 0)
+    lower = (place - octave * HALF_BUCKETS) << octave
+    return lower, lower + (np.left_shift(np.int64(1), octave) - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalCounts:
     """How often each value was seen in each interval; unfinished observations stand beside with their age.
 
-    Shapes: `interval`, `lower`, `upper`, `count` are (cells,); the `censored_` arrays (censored cells,).
-    Values in seconds. Interval numbers run from 0 to `intervals` - 1; an interval may be empty.
+    Cells of one interval that follow each other are a run. Shapes: `run_interval` and `run_cells` are
+    (runs,), `place` and `count` (cells,), the `censored_` arrays (censored cells,). Values in seconds.
+    Interval numbers run from 0 to `intervals` - 1; an interval may be empty. The functions below make it.
     """
 
     intervals: int
-    interval: Ints
-    lower: Floats
-    upper: Floats
+    buckets: Buckets
+    run_interval: Ints
+    run_cells: Ints  # at least 1 each
+    place: Ints  # in `buckets`; of the smallest type that holds all, as `count`
     count: Ints
     censored_interval: Ints
     censored_age: Floats
     censored_count: Ints
+
+    @property
+    def interval(self) -> Ints:
+        """Number of the interval of each cell; made anew each time, as the edges are."""
+        return np.repeat(self.run_interval, self.run_cells)
+
+    @property
+    def lower(self) -> Floats:
+        """Lower edge of each cell."""
+        return self.buckets.lower[self.place]
+
+    @property
+    def upper(self) -> Floats:
+        """Upper edge of each cell."""
+        return self.buckets.upper[self.place]
+
+    @property
+    def middle(self) -> Floats:
+        """Half way between the edges of each cell."""
+        return self.buckets.middle[self.place]
+
+    def by_value(self) -> tuple[Ints, Floats]:
+        """Return which buckets hold anything, and how many observations each does, over all intervals."""
+        seen = np.zeros(self.buckets.upper.size)
+        for part in self._parts():
+            seen += np.bincount(self.place[part], weights=self.count[part], minlength=seen.size)
+        at = np.flatnonzero(seen)
+        return at, seen[at]
+
+    def by_group(self, group: Ints) -> Floats:
+        """Return the observations of each interval in each group of buckets, shape (intervals, groups).
+
+        Args:
+            group: Of each bucket, from 0 on, shape (buckets,).
+        """
+        size = int(group.max(initial=0)) + 1
+        seen = np.zeros(self.intervals * size)
+        interval = self.interval
+        for part in self._parts():
+            key = interval[part] * size + group[self.place[part]]
+            seen += np.bincount(key, weights=self.count[part], minlength=seen.size)
+        return seen.reshape(self.intervals, size)
+
+    def _parts(self) -> Iterator[slice]:
+        """The cells in parts that are added up at once: their types are widened on the way."""
+        return (slice(begin, begin + AT_ONCE) for begin in range(0, self.place.size, AT_ONCE))
+
+    def where(self, inside: Bools) -> IntervalCounts:
+        """Only some of the cells, with the unfinished observations.
+
+        Args:
+            inside: Which, shape (cells,).
+        """
+        cells = self._per_run(inside)
+        held = cells > 0
+        return replace(
+            self,
+            run_interval=self.run_interval[held],
+            run_cells=cells[held],
+            place=self.place[inside],
+            count=self.count[inside],
+        )
+
+    def between(self, above_s: float, at_most_s: float) -> IntervalCounts:
+        """Only the cells whose middle lies above one value and not above another."""
+        middle = self.buckets.middle
+        return self.where(((middle > above_s) & (middle <= at_most_s))[self.place])
 
     @property
     def observed(self) -> int:
@@ -58,14 +175,9 @@ class IntervalCounts:
         """Number of observations known only to have lasted longer than their age."""
         return int(self.censored_count.sum())
 
-    @property
-    def middle(self) -> Floats:
-        """The middle of each cell's bucket, seconds, shape (cells,)."""
-        return (self.lower + self.upper) / 2
-
     def observed_per_interval(self) -> Floats:
         """Finished observations of each interval, shape (intervals,)."""
-        return np.bincount(self.interval, weights=self.count, minlength=self.intervals).astype(np.float64)
+        return self._per_interval(self.count)
 
     def known_per_interval(self, value: float) -> Floats:
         """Observations of which it is known whether they exceed `value`, shape (intervals,).
@@ -107,8 +219,8 @@ class IntervalCounts:
         return share, self.above_per_interval(value) + coming - share * all_seen
 
     def _finished_above(self, value: float) -> Floats:
-        over = self.upper > value
-        return _summed(self.interval[over], self.count[over].astype(np.float64), self.intervals)
+        over = self.place >= int(np.searchsorted(self.buckets.upper, value, side="right"))
+        return self._per_interval(over * self.count)
 
     def _outlasting(self, value: float) -> Floats:
         old = self.censored_age >= value
@@ -125,10 +237,11 @@ class IntervalCounts:
 
         Source: Kaplan and Meier 1958.
         """
-        upper, place = np.unique(self.upper, return_inverse=True)
-        counts = np.bincount(place, weights=self.count, minlength=upper.size)
-        lower = np.full(upper.size, np.inf)
-        np.minimum.at(lower, place, self.lower)
+        at, counts = self.by_value()
+        lower, upper = self.buckets.lower[at], self.buckets.upper[at]
+        if (np.diff(upper) == 0).any():
+            upper, first = np.unique(upper, return_index=True)
+            lower, counts = lower[first], np.add.reduceat(counts, first)  # the lowest of each
         ended_before = np.concatenate([[0.0], np.cumsum(counts)[:-1]])
         order = np.argsort(self.censored_age)
         ages = self.censored_age[order]
@@ -171,33 +284,56 @@ class IntervalCounts:
         none = np.zeros(0, dtype=np.int64)
         return replace(self, censored_interval=none, censored_age=np.zeros(0), censored_count=none)
 
-    def between(self, begins_s: float, ends_s: float) -> IntervalCounts:
-        """Of the finished observations those above `begins_s` and up to `ends_s`, by their middle."""
-        inside = (self.middle > begins_s) & (self.middle <= ends_s)
-        return replace(
-            self,
-            interval=self.interval[inside],
-            lower=self.lower[inside],
-            upper=self.upper[inside],
-            count=self.count[inside],
-        )
-
     def select(self, keep: Sequence[int]) -> IntervalCounts:
         """Only the intervals numbered in `keep`, renumbered from 0 in that order."""
         new_number = np.full(self.intervals, -1, dtype=np.int64)
         new_number[np.asarray(keep, dtype=np.int64)] = np.arange(len(keep))
-        here = new_number[self.interval] >= 0
-        there = new_number[self.censored_interval] >= 0
+        number = new_number[self.run_interval]
+        here, there = number >= 0, new_number[self.censored_interval] >= 0
+        cells = np.repeat(here, self.run_cells)
         return IntervalCounts(
             len(keep),
-            new_number[self.interval[here]],
-            self.lower[here],
-            self.upper[here],
-            self.count[here],
+            self.buckets,
+            number[here],
+            self.run_cells[here],
+            self.place[cells],
+            self.count[cells],
             new_number[self.censored_interval[there]],
             self.censored_age[there],
             self.censored_count[there],
         )
+
+    def _per_run(self, of_cells: Ints | Bools) -> Ints:
+        """Whole numbers of cells added up, shape (runs,)."""
+        if not self.run_cells.size:
+            return np.zeros(0, dtype=np.int64)
+        begins = np.cumsum(self.run_cells) - self.run_cells
+        return np.add.reduceat(of_cells, begins, dtype=np.int64)
+
+    def _per_interval(self, of_cells: Ints) -> Floats:
+        """Whole numbers of cells added up, shape (intervals,); exact, in whatever order."""
+        return _summed(self.run_interval, self._per_run(of_cells).astype(np.float64), self.intervals)
+
+
+def counts_of(
+    intervals: int,
+    interval: Ints,
+    lower: Floats,
+    upper: Floats,
+    count: Ints,
+    censored: tuple[Ints, Floats, Ints] | None = None,
+) -> IntervalCounts:
+    """Gather cells with edges of their own.
+
+    Args:
+        intervals: How many intervals there are, empty ones included.
+        interval: Number of the interval of each cell, shape (cells,).
+        lower, upper: Edges of each cell, seconds, same shape.
+        count: Observations in each cell, same shape.
+        censored: Interval, age in seconds and number of unfinished ones, shape (censored cells,) each.
+    """
+    edges, place = np.unique(np.stack([upper, lower]), axis=1, return_inverse=True)
+    return _gathered(intervals, Buckets(edges[1], edges[0]), interval, place.ravel(), count, censored)
 
 
 def counts_from_histograms(
@@ -217,47 +353,96 @@ def counts_from_histograms(
     """
     interval, upper, count = _flat(observed)
     late_interval, age, late_count = _flat(censored)
-    return IntervalCounts(
-        intervals,
-        interval,
-        bucket_lower_edge(upper) / 1e9,
-        upper / 1e9,
-        count,
-        late_interval,
-        bucket_lower_edge(age) / 1e9,  # it is known to have lasted at least this long
-        late_count,
-    )
+    late = (late_interval, bucket_lower_edge(age) / 1e9, late_count)  # it is known to have lasted so long
+    place = bucket_place(upper)
+    if np.array_equal(_hdr_edges_ns()[1][place], upper):
+        return _gathered(intervals, hdr_buckets(), interval, place, count, late)
+    return counts_of(intervals, interval, bucket_lower_edge(upper) / 1e9, upper / 1e9, count, late)
 
 
 def counts_from_values(intervals: int, interval: Ints, seconds: Floats) -> IntervalCounts:
     """Gather single observations, for tests and for quantities without histograms; edges are the values."""
-    values = np.asarray(seconds, dtype=np.float64)
-    empty = np.zeros(0, dtype=np.int64)
-    return IntervalCounts(
-        intervals,
-        np.asarray(interval, dtype=np.int64),
-        values,
-        values,
-        np.ones(values.size, dtype=np.int64),
-        empty,
-        np.zeros(0),
-        empty,
-    )
+    values, place = np.unique(np.asarray(seconds, dtype=np.float64), return_inverse=True)
+    numbers = np.asarray(interval, dtype=np.int64)
+    ones = np.ones(place.size, dtype=np.int64)
+    return _gathered(intervals, Buckets(values, values), numbers, place, ones)
+
+
+def counts_in_hdr_buckets(intervals: int, interval: Ints, place: Ints, count: Ints) -> IntervalCounts:
+    """Gather cells whose buckets are known by their places (`bucket_place`), shape (cells,) each."""
+    return _gathered(intervals, hdr_buckets(), interval, place, count)
 
 
 def pooled(parts: Sequence[IntervalCounts]) -> IntervalCounts:
     """All parts as one, the intervals of each after those of the one before."""
-    offsets = np.cumsum([0, *(part.intervals for part in parts)])
-    shifted = list(zip(parts, offsets, strict=False))
+    offsets = np.cumsum([0, *(part.intervals for part in parts)]).tolist()
+    return _together(parts, offsets[:-1], offsets[-1])
+
+
+def overlaid(parts: Sequence[IntervalCounts]) -> IntervalCounts:
+    """Counts over the same intervals as one."""
+    return parts[0] if len(parts) == 1 else _together(parts, [0] * len(parts), parts[0].intervals)
+
+
+def _together(parts: Sequence[IntervalCounts], offsets: Sequence[int], intervals: int) -> IntervalCounts:
+    """The cells of all parts in order; `offsets` are added to the numbers of their intervals."""
+    buckets, places = _one_table(parts)
+    shifted = list(zip(parts, offsets, strict=True))
     return IntervalCounts(
-        int(offsets[-1]),
-        np.concatenate([part.interval + offset for part, offset in shifted]),
-        np.concatenate([part.lower for part in parts]),
-        np.concatenate([part.upper for part in parts]),
+        intervals,
+        buckets,
+        np.concatenate([part.run_interval + offset for part, offset in shifted]),
+        np.concatenate([part.run_cells for part in parts]),
+        np.concatenate(places),
         np.concatenate([part.count for part in parts]),
         np.concatenate([part.censored_interval + offset for part, offset in shifted]),
         np.concatenate([part.censored_age for part in parts]),
         np.concatenate([part.censored_count for part in parts]),
+    )
+
+
+def _one_table(parts: Sequence[IntervalCounts]) -> tuple[Buckets, list[Ints]]:
+    """Buckets of all parts, and the places of the cells of each in them."""
+    first = parts[0].buckets
+    if all(part.buckets is first for part in parts):
+        return first, [part.place for part in parts]
+    edges = [np.stack([part.buckets.upper, part.buckets.lower]) for part in parts]
+    known, found = np.unique(np.concatenate(edges, axis=1), axis=1, return_inverse=True)
+    ends = np.cumsum([part.buckets.upper.size for part in parts])[:-1]
+    tables = np.split(found.ravel(), ends)
+    return Buckets(known[1], known[0]), [table[part.place] for table, part in zip(tables, parts, strict=True)]
+
+
+def _gathered(
+    intervals: int,
+    buckets: Buckets,
+    interval: Ints,
+    place: Ints,
+    count: Ints,
+    censored: tuple[Ints, Floats, Ints] | None = None,
+) -> IntervalCounts:
+    """Cells in runs of one interval, in the smallest types."""
+    begins = np.flatnonzero(np.diff(interval, prepend=-1))
+    none: Ints = np.zeros(0, dtype=np.int64)
+    late_interval, age, late_count = (none, np.zeros(0), none) if censored is None else censored
+    return IntervalCounts(
+        intervals,
+        buckets,
+        interval[begins].astype(np.int64),
+        np.diff(begins, append=interval.size),
+        place.astype(np.uint16 if buckets.upper.size <= 1 << 16 else np.int64),
+        _small(count),
+        late_interval,
+        age,
+        late_count,
+    )
+
+
+def _small(numbers: Ints) -> Ints:
+    """The same whole numbers of zero or more in the smallest signed type: sums of it are of 64 bits."""
+    most = int(numbers.max(initial=0))
+    return numbers.astype(
+        next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if most <= np.iinfo(kind).max)
     )
 
 

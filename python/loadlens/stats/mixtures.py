@@ -175,7 +175,8 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
     total = finished.observed
     if total < FEWEST:
         return ()
-    middle = finished.middle
+    at, seen = finished.by_value()
+    middle = finished.buckets.middle
     _, upper, at_most = finished.distribution()
     median = float(upper[np.searchsorted(at_most, 0.5 - 1e-12)])
     found = []
@@ -183,18 +184,16 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
         if median > timer / 5:
             continue
         off = np.abs(middle - median - timer) / timer
-        at = off <= TIMER_TOLERANCE
-        beside = (off > TIMER_TOLERANCE) & (off <= 4 * TIMER_TOLERANCE)
-        here, near = float(finished.count[at].sum()), float(finished.count[beside].sum())
+        is_at = off <= TIMER_TOLERANCE
+        is_beside = (off > TIMER_TOLERANCE) & (off <= 4 * TIMER_TOLERANCE)
+        here, near = float(seen[is_at[at]].sum()), float(seen[is_beside[at]].sum())
         if here < max(1.0, LEAST_TIMER_WEIGHT * total):
             continue
         contrast = here / (near / 3) if near else math.inf  # beside is three times as wide
         by_chance = distributions.binomtest(int(here), int(here + near), 0.25, alternative="greater").pvalue
         if contrast >= PILE_CONTRAST and by_chance < PILE_LEVEL:
-            hits = np.bincount(
-                finished.interval[at], weights=finished.count[at], minlength=finished.intervals
-            )
-            found_share = share(hits.astype(np.float64), finished.observed_per_interval())
+            hits = finished.where(is_at[finished.place]).observed_per_interval()
+            found_share = share(hits, finished.observed_per_interval())
             if isinstance(found_share, Interval):
                 found.append(Pile(timer, found_share, contrast))
     return tuple(found)
@@ -258,11 +257,11 @@ def associated(slow: Floats, total: Floats) -> tuple[Association, ...] | Insuffi
 
 def _valleys(counts: IntervalCounts) -> list[float]:
     """Seconds of the valleys that part the hills."""
-    middle = np.maximum(counts.middle, 1e-9)
-    logs = np.log10(middle)
+    at, seen = counts.by_value()
+    logs = np.log10(np.maximum(counts.buckets.middle[at], 1e-9))
     low, high = float(logs.min()) - 0.2, float(logs.max()) + 0.2
     bins = int((high - low) / GRID) + 1
-    heights, edges = np.histogram(logs, bins=bins, range=(low, high), weights=counts.count)
+    heights, edges = np.histogram(logs, bins=bins, range=(low, high), weights=seen)
     density = ndimage.gaussian_filter1d(heights.astype(np.float64), SMOOTHING / GRID)
     centres = (edges[1:] + edges[:-1]) / 2
     rising = density[1:-1] > density[:-2]

@@ -122,9 +122,13 @@ def joined(begin_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
     """
     if not begin_s.size:
         return begin_s, end_s
-    order = np.argsort(begin_s, kind="stable")
-    begin, end = begin_s[order], np.maximum.accumulate(end_s[order])
+    if (begin_s[1:] < begin_s[:-1]).any():
+        order = np.argsort(begin_s, kind="stable")
+        begin_s, end_s = begin_s[order], end_s[order]
+    begin, end = begin_s, np.maximum.accumulate(end_s)
     apart = begin[1:] >= end[:-1]
+    if apart.all():
+        return begin, end
     first, last = np.concatenate([[True], apart]), np.concatenate([apart, [True]])
     return begin[first], end[last]
 

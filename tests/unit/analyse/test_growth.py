@@ -11,7 +11,8 @@ import pytest
 
 from loadlens.analyse import growth
 from loadlens.analyse.resources import Series
-from loadlens.analyse.rowwise import Rows, StepRows, counted
+from loadlens.analyse.rowwise import Rows
+from loadlens.analyse.singles import Requests, counted, step_rows
 from loadlens.analyse.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.stats.pauses import Pauses
@@ -40,13 +41,15 @@ class Life:
         due = np.linspace(0, 4.99, requests)
         took = self.took(self.answered + np.arange(requests), begin) + np.zeros(requests)
         none = np.zeros(0)
-        part = StepRows(counted(none, none, EDGES), 0, due, took, np.zeros(requests), EDGES)
-        rows = Rows(0.0, Pauses(none, none, 0.1, None), (), 0.01, 0.01, (part,), none, none)
+        each = Requests(due, took, np.zeros(requests))
+        part = step_rows(each, counted(none, none, EDGES), 0, EDGES)
+        stops = Pauses(none, none, 0.1, None)
+        rows = Rows(0.0, stops, (), 0.01, 0.01, (part,), lambda _: each, none, none)
         seconds = np.arange(0.0, 5.1, 0.5)
         done = self.answered + requests * seconds / 5
         resident = BASE + np.minimum(self.bound, self.kept * done) + 65_536.0 * users  # threads of users
         process = SimpleNamespace(service="s", series={"rss_bytes": Series(seconds, resident)})
-        each = np.full(20, requests / 20)
+        by_interval = np.full(20, requests / 20)
         plan = StreamPlan(0, "load", False, True, users, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
         source = SimpleNamespace(
             t0_monotonic_ns=round(begin * 1e9),
@@ -57,7 +60,7 @@ class Life:
             source=source,
             rows=rows,
             grid=SimpleNamespace(edges_s=EDGES, seconds=5.0),
-            load=SimpleNamespace(plan=plan, ok=each, not_ok=0 * each),
+            load=SimpleNamespace(plan=plan, ok=by_interval, not_ok=0 * by_interval),
             resources=SimpleNamespace(services=(process,)),
         )
         case = self.cases.setdefault(

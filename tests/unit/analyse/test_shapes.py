@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from loadlens.analyse import shapes
-from loadlens.analyse.rowwise import Rows, StepRows, counted
+from loadlens.analyse.rowwise import Rows
+from loadlens.analyse.singles import Requests, counted, step_rows
 from loadlens.model.finding import Estimate
 from loadlens.stats.pauses import Pauses
 
@@ -24,7 +25,8 @@ def test_readings_of_metrics_stand_on_the_same_clock_as_standstills() -> None:
         }
     )
     stops = Pauses(np.array([1.5]), np.array([0.3]), 0.072, None)
-    rows = Rows(1.0, stops, (False,), 0.01, 0.01, (), np.zeros(0), np.zeros(0))
+    none = np.zeros(0)
+    rows = Rows(1.0, stops, (False,), 0.01, 0.01, (), lambda _: Requests(none, none, none), none, none)
     source: Any = SimpleNamespace(
         t0_monotonic_ns=100_000_000_000, services=[{"pid": 7}], readings=lambda: readings
     )
@@ -45,13 +47,15 @@ def looked(stops: Pauses, *, met: int = 7) -> Any:
     took = np.tile([0.01, 0.03], 200)[:399]
     due = np.linspace(0.0, 9.9, took.size)
     first = counted(np.array([0.1]), np.array([0.09]), EDGES)
-    part = StepRows(first, met, due, took, 0 * took, EDGES)
+    requests = Requests(due, took, 0 * took)
+    part = step_rows(requests, first, met, EDGES)
     probe_due = np.arange(0.0, 9.95, 0.005)
     probe_took = np.full(probe_due.size, 0.001)
     for begin, length in zip(stops.begin_s, stops.length_s, strict=True):
         held = (probe_due >= begin) & (probe_due < begin + length)
         probe_took[held] = begin + length - probe_due[held]
-    rows = Rows(0.0, stops, (False,) * stops.begin_s.size, 0.01, 0.01, (part,), probe_due, probe_took)
+    is_cut = (False,) * stops.begin_s.size
+    rows = Rows(0.0, stops, is_cut, 0.01, 0.01, (part,), lambda _: requests, probe_due, probe_took)
     return SimpleNamespace(rows=rows, grid=SimpleNamespace(edges_s=EDGES))
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from loadlens.analyse import slow
-from loadlens.analyse.rowwise import Rows, StepRows, counted
+from loadlens.analyse.rowwise import Rows
+from loadlens.analyse.singles import Requests, counted, step_rows
 from loadlens.analyse.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate
 from loadlens.model.shapes import SlowPath
@@ -33,8 +34,10 @@ def trial(took: Sequence[float], *, body: Sequence[float] | None = None, held: b
             probe_took[inside] = begin + length - probe_due[inside]
     none = np.zeros(0)
     bodies = np.zeros(times.size) if body is None else np.array(body)
-    part = StepRows(counted(none, none, EDGES), 0, due, times, bodies, EDGES)
-    return Rows(0.0, Pauses(none, none, 0.072, None), (), 0.003, 0.003, (part,), probe_due, probe_took)
+    requests = Requests(due, times, bodies)
+    part = step_rows(requests, counted(none, none, EDGES), 0, EDGES)
+    stops = Pauses(none, none, 0.072, None)
+    return Rows(0.0, stops, (), 0.003, 0.003, (part,), lambda _: requests, probe_due, probe_took)
 
 
 def case(users: float, *trials: Rows, closed: bool = True) -> Any:
@@ -115,10 +118,12 @@ def closed_loop(users: int, *, seconds: float, stops: Sequence[tuple[float, floa
     rows = sorted((due, took) for due, took, is_met in rows if not is_met and 0 <= due + took <= seconds)
     due, took = (np.array(column) for column in zip(*rows, strict=True))
     edges, none = np.arange(0.0, seconds + 0.25, 0.25), np.zeros(0)
-    part = StepRows(counted(none, none, edges), 0, due, took, 0 * due, edges)
+    requests = Requests(due, took, 0 * due)
+    part = step_rows(requests, counted(none, none, edges), 0, edges)
     begins, ends = (np.array([stop[end] for stop in stops], dtype=np.float64) for end in (0, 1))
     stood = Pauses(begins, ends - begins, 0.072, None)
-    return Rows(0.0, stood, tuple(False for _ in stops), 0.003, 0.003, (part,), none, none)
+    cut = tuple(False for _ in stops)
+    return Rows(0.0, stood, cut, 0.003, 0.003, (part,), lambda _: requests, none, none)
 
 
 @pytest.mark.parametrize("stops", [(), ((0.7, 0.9),), ((0.5, 0.6), (1.1, 1.2))])

@@ -14,6 +14,7 @@ from loadlens.stats.counts import (
     bucket_lower_edge,
     counts_from_histograms,
     counts_from_values,
+    counts_of,
     pooled,
 )
 from loadlens.stats.interval import Insufficient, Interval
@@ -223,9 +224,9 @@ def test_a_censored_request_counts_above_only_what_it_is_known_to_have_outlasted
 def test_the_share_beyond_censored_ages_is_that_of_kaplan_and_meier() -> None:
     # Finished at 1, 3, 4; unfinished at 2: S = 3/4 after 1, then 1/2 of it after 3, then 0 (by hand)
     ones = np.ones(3, dtype=np.int64)
-    counts = IntervalCounts(
+    counts = counts_of(
         1, np.zeros(3, dtype=np.int64), np.array([1.0, 3.0, 4.0]), np.array([1.0, 3.0, 4.0]), ones,
-        np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64),
+        (np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64)),
     )  # fmt: skip
 
     assert counts.distribution()[2] == pytest.approx([1 / 4, 5 / 8, 1.0])
@@ -237,15 +238,13 @@ def test_dropping_time_outs_understates_the_tail_and_counting_them_does_not() ->
     finished = slow[slow < 2.0]
     numbers = (np.arange(finished.size) % 60).astype(np.int64)
     kept = counts_from_values(60, numbers, finished)
-    with_late = IntervalCounts(
+    with_late = counts_of(
         60,
         kept.interval,
         kept.lower,
         kept.upper,
         kept.count,
-        np.arange(60),
-        np.full(60, 2.0),
-        np.full(60, round((slow >= 2.0).sum() / 60)),
+        (np.arange(60), np.full(60, 2.0), np.full(60, round((slow >= 2.0).sum() / 60))),
     )
     truth = -math.log(1 - 0.85)  # exponential of mean 1
 
@@ -319,9 +318,9 @@ def test_requests_of_a_few_bursts_count_as_clusters() -> None:
 def test_the_mean_counts_unfinished_requests_by_those_that_lasted_as_long() -> None:
     # Finished at 1, 3, 5 s, unfinished at 2 s: it lasts 4 s on average, as 3 and 5 did; mean 13 / 4 by hand
     ones = np.ones(3, dtype=np.int64)
-    counts = IntervalCounts(
+    counts = counts_of(
         1, np.zeros(3, dtype=np.int64), np.array([1.0, 3.0, 5.0]), np.array([1.0, 3.0, 5.0]), ones,
-        np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64),
+        (np.zeros(1, dtype=np.int64), np.array([2.0]), np.ones(1, dtype=np.int64)),
     )  # fmt: skip
 
     found = interval(mean_time(np.array([9.0]), np.array([3.0]), counts, squares=np.array([35.0])))
@@ -392,7 +391,7 @@ def test_the_mean_of_counts_takes_each_at_the_middle_of_its_bucket() -> None:
     interval = np.repeat(np.arange(10), 2)
     none = np.zeros(0, dtype=np.int64)
     lower, upper = np.tile([1.0, 5.0], 10), np.tile([3.0, 5.0], 10)
-    counts = IntervalCounts(10, interval, lower, upper, np.tile([2, 1], 10), none, np.zeros(0), none)
+    counts = counts_of(10, interval, lower, upper, np.tile([2, 1], 10), (none, np.zeros(0), none))
 
     found = within.mean_of(counts)
 
