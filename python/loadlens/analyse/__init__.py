@@ -18,6 +18,7 @@ from loadlens.analyse import (
     details,
     driven,
     growth,
+    heap,
     linking,
     matrix,
     objectives,
@@ -86,7 +87,12 @@ def report(record: RunSource) -> Report:
     Returns:
         All sections; what could not be measured or decided stands there with its reason.
     """
-    known = _measured(record)
+    found = _report(record, _measured(record))
+    heap.give_back()
+    return found
+
+
+def _report(record: RunSource, known: Measured) -> Report:
     study, environment = record.study, record.environment
     verdict = _verdict(known.facts)
     capacities = _capacities(known)
@@ -175,7 +181,9 @@ def _with_shapes(
 def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
     """One trial, whoever made its load."""
     is_driven = (trial.engine or {}).get("driver") is not None
-    return driven.measure(trial, window) if is_driven else measure(trial, window)
+    found = driven.measure(trial, window) if is_driven else measure(trial, window)
+    heap.give_back()
+    return found
 
 
 def _capacities(known: Measured) -> dict[str, Reached]:
