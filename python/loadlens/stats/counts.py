@@ -18,6 +18,7 @@ from loadlens.stats.interval import Bools, Floats, Ints
 
 HALF_BUCKETS = 1024  # HdrHistogram with 3 significant digits: the upper half of the 2,048 of each octave
 AT_ONCE = 1 << 19  # cells
+FEW = 4_096  # cells that are sorted sooner than a whole table of buckets is gone through
 OCTAVES = 52  # beyond the first 2,048 ns, up to 2^63 ns: all places are below 2^16
 
 
@@ -120,6 +121,10 @@ class IntervalCounts:
 
     def by_value(self) -> tuple[Ints, Floats]:
         """Return which buckets hold anything, and how many observations each does, over all intervals."""
+        if self.place.size < FEW:
+            places, number = np.unique(self.place, return_inverse=True)
+            totals = np.bincount(number, weights=self.count, minlength=places.size).astype(np.float64)
+            return places[totals > 0].astype(np.int64), totals[totals > 0]
         seen = np.zeros(self.buckets.upper.size)
         for part in self._parts():
             seen += np.bincount(self.place[part], weights=self.count[part], minlength=seen.size)
