@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
-TOOL = Path(__file__).parents[2] / "tools" / "docs.py"
+from tests.scripts import loaded
 
 
 def test_no_generated_page_is_stale() -> None:
-    spec = importlib.util.spec_from_file_location("docs_tool", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-
-    assert tool.stale() == [], "run `make docs`"
+    assert loaded("tools/docs.py").stale() == [], "run `make docs`"

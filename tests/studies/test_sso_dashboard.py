@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from loadlens import define, promql
+from tests.scripts import loaded
 
 STUDY = Path(__file__).parents[2] / "studies" / "sso"
 GRAFANA = STUDY / "grafana"
@@ -21,13 +20,7 @@ GRAFANA = STUDY / "grafana"
 
 def made() -> ModuleType:
     pytest.importorskip("grafana_foundation_sdk", reason="grafana-foundation-sdk is not installed")
-    spec = importlib.util.spec_from_file_location("sso_dashboard", GRAFANA / "dashboard.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclass looks itself up
-    spec.loader.exec_module(module)
-    return module
+    return loaded("studies/sso/grafana/dashboard.py")
 
 
 def kept() -> dict[str, Any]:

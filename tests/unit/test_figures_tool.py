@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +9,7 @@ import pytest
 
 from loadlens import analyse, store
 from loadlens.errors import UsageError
+from tests.scripts import loaded
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "tests" / "data" / "records" / "version-1"
@@ -19,13 +18,7 @@ PLACE = "before\n<!-- figures: how -->\nold\n<!-- end of figures -->\nbehind\n"
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("figures_tool", ROOT / "tools" / "figures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/figures.py")
 
 
 def test_what_stood_between_the_marks_is_replaced_and_nothing_else(tool: ModuleType) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +14,7 @@ from loadlens.model.report import Report
 from loadlens.model.study import Study
 from loadlens.model.topology import Limits
 from loadlens.model.trial import TrialStatus
+from tests.scripts import loaded
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "tests" / "data" / "records" / "version-1"
@@ -23,13 +22,7 @@ RECORD = ROOT / "tests" / "data" / "records" / "version-1"
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("studies_tool", ROOT / "tools" / "studies.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/studies.py")
 
 
 @pytest.fixture

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.scripts import loaded
 
 CARGO = """
 running 76 tests
@@ -47,13 +45,7 @@ ERROR tests/unit/test_store.py::test_a_record
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("test_tool", ROOT / "tools" / "test.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return loaded("tools/test.py")
 
 
 def test_failed_tests_of_cargo_are_run_again_in_their_target(tool: ModuleType) -> None:
