@@ -5,13 +5,16 @@
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages
+# make lock   pins the Python packages of pyproject.toml again (requirements/)
 
 SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+# The lock is complete, so pip need not resolve anything; a package with another hash is refused.
+LOCKED := $(PYTHON) -m pip install --quiet --no-deps --require-hashes --requirement
 RUST := $(shell find crates -name '*.rs' -o -name '*.lua' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 
-.PHONY: demo test check studies bench catalogue docs install tools clean
+.PHONY: demo test check studies bench catalogue docs lock install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -22,7 +25,9 @@ test: tools
 check: tools
 	@$(PYTHON) tools/check.py
 
-studies: install
+studies: tools
+	@$(LOCKED) studies/sso/grafana/requirements.txt
+	@$(PYTHON) -m pytest tests/studies/test_sso_dashboard.py
 	@$(PYTHON) tools/studies.py
 
 bench: tools
@@ -36,22 +41,29 @@ catalogue: tools
 docs: install
 	@$(PYTHON) tools/docs.py
 
+# pyproject.toml says what is needed, the lock which versions; `make lock` after a change of pyproject.toml,
+# `make lock UPGRADE=--upgrade` for the newest versions.
+lock:
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet uv
+	@$(PYTHON) tools/lock.py $(UPGRADE)
+
 install: $(VENV)/.installed
 tools: $(VENV)/.tools
 
 # maturin's editable install: Python is used in place, only a change of the Rust side or of the
 # dependencies builds anything again.
-$(VENV)/.installed: $(RUST) pyproject.toml tools/prerequisites.sh
+$(VENV)/.installed: $(RUST) pyproject.toml requirements/run.txt tools/prerequisites.sh
 	@bash tools/prerequisites.sh
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@echo "installing Loadlens into $(VENV) (the first time builds the engine: a few minutes)" >&2
-	@$(PYTHON) tools/requirements.py | xargs -d '\n' $(PYTHON) -m pip install --quiet 'maturin>=1.7,<2'
+	@$(LOCKED) requirements/run.txt
 	@source $(VENV)/bin/activate && maturin develop --release --quiet > $(VENV)/build.log 2>&1 \
 		|| { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.installed
-	@$(PYTHON) tools/requirements.py dev | xargs -d '\n' $(PYTHON) -m pip install --quiet
+$(VENV)/.tools: $(VENV)/.installed requirements/dev.txt
+	@$(LOCKED) requirements/dev.txt
 	@touch $@
 
 clean:

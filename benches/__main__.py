@@ -234,7 +234,7 @@ def write_page(options: argparse.Namespace) -> None:
     Raises:
         ValueError: There are no data.
     """
-    from benches import page  # altair and its like only here
+    from benches import page  # heavy to load, and needed only here
 
     path = results.newest(Path(options.results))
     if path is None:

@@ -19,7 +19,7 @@ GRAFANA = STUDY / "grafana"
 
 
 def made() -> ModuleType:
-    pytest.importorskip("grafana_foundation_sdk", reason="grafana-foundation-sdk is not installed")
+    pytest.importorskip("grafana_foundation_sdk", reason="only `make studies` installs Grafana's SDK")
     return loaded("studies/sso/grafana/dashboard.py")
 
 

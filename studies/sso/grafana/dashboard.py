@@ -1,6 +1,6 @@
 """The dashboard of the published report's figures 5 and 6, built with Grafana's Foundation SDK.
 
-pip install grafana-foundation-sdk
+pip install -r requirements.txt
 python dashboard.py > dashboard.json
 """
 

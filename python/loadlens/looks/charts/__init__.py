@@ -1,4 +1,4 @@
-"""Charts: one function a kind, rows in, Vega-Lite out. The only importer of altair and vl-convert, lazily.
+"""Charts: one function a kind, rows in, Vega-Lite out. The only importer of vl-convert, lazily.
 
 `columns` is the contract of the datasets. A spec names styles and holds no theme; the config of `tokens` is
 added here. What a chart leaves out (zeros on a log axis, series beyond six) it returns as notes for the
@@ -13,15 +13,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loadlens.looks import tokens, words
 from loadlens.looks.charts import columns, compare, curves, parts, tables, tails, time
 from loadlens.looks.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing, Row
 from loadlens.model.report import Chart, ChartKind
-
-if TYPE_CHECKING:
-    import altair
 
 has_rows = columns.has_rows
 table = tables.table
@@ -152,13 +149,6 @@ def script_bundle(snippet: str) -> str:
 
     bundle: str = vl_convert.javascript_bundle(snippet)
     return bundle
-
-
-def altair_chart(chart: Chart, theme: tokens.Theme = "light") -> altair.TopLevelMixin:
-    """The chart for a notebook."""
-    import altair
-
-    return altair.Chart.from_dict(spec(chart, theme))
 
 
 def caption(chart: Chart, notes: Sequence[str]) -> str:
