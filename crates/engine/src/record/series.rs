@@ -312,7 +312,7 @@ mod tests {
         assert!(most <= CELLS && series.pieces.len() <= MOST, "{most} cells");
         let held: usize = series.pieces.iter().map(Piece::held).sum();
         assert_eq!(held, series.held);
-        // Cells, pieces, and two wholes of 36,864 buckets that may have grown to double: as ARCHITECTURE.md says.
+        // Cells, pieces, and two wholes of 36,864 buckets that may have grown to double: as docs/adr/0010 says.
         assert!(most_bytes <= 3 << 20, "{most_bytes} bytes");
         assert_eq!(*series.counts(), finished.into_iter().collect::<Counts>());
         assert_eq!(series.censored, unfinished.into_iter().collect::<Counts>());
