@@ -6,6 +6,7 @@
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
+# make hooks  lints and formats what a commit touches, before it is made
 
 SHELL := /bin/bash
 VENV := .venv
@@ -13,8 +14,13 @@ PYTHON := $(VENV)/bin/python
 # The lock is complete, so pip need not resolve anything; a package with another hash is refused.
 LOCKED := $(PYTHON) -m pip install --quiet --no-deps --require-hashes --requirement
 RUST := $(shell find crates -name '*.rs' -o -name '*.lua' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+# cargo follows rust-toolchain.toml, or the default toolchain where that one is not installed.
+DEFAULT_TOOLCHAIN := $(shell bash tools/toolchain.sh)
+ifneq ($(DEFAULT_TOOLCHAIN),)
+export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
+endif
 
-.PHONY: demo test check studies bench catalogue docs lock install tools clean
+.PHONY: demo test check studies bench catalogue docs lock hooks install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -47,6 +53,9 @@ lock:
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet uv
 	@$(PYTHON) tools/lock.py $(UPGRADE)
+
+hooks: tools
+	@$(VENV)/bin/pre-commit install
 
 install: $(VENV)/.installed
 tools: $(VENV)/.tools
