@@ -7,6 +7,7 @@
 # make docs   regenerates the reference pages
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
 # make hooks  lints and formats what a commit touches, before it is made
+# make size   counts code lines by room
 
 SHELL := /bin/bash
 VENV := .venv
@@ -20,7 +21,7 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
-.PHONY: demo test check studies bench catalogue docs lock hooks install tools clean
+.PHONY: demo test check studies bench catalogue docs size lock hooks install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -56,6 +57,8 @@ lock:
 
 hooks: tools
 	@$(VENV)/bin/pre-commit install
+size:
+	@python3 tools/size.py
 
 install: $(VENV)/.installed
 tools: $(VENV)/.tools

@@ -8,8 +8,8 @@ from typing import Any
 
 from benches.cost import Row
 from benches.works import Work
-from loadlens.looks import tokens
-from loadlens.looks.charts import SCHEMA, parts
+from loadlens.present import tokens
+from loadlens.present.charts import SCHEMA, parts
 
 WIDTH_PX, ROW_PX, NAMES_PX = 640, 17, 90
 OURS, LIMIT = "loadlens", "floor"

@@ -43,11 +43,11 @@ class Judged:
 
 def say(record: Path) -> dict[str, Any]:
     """The answer of a record, as JSON has it."""
-    from loadlens import store
-    from loadlens.render.json import explanation_as_dict
-    from loadlens.seek import explanation
+    from loadlens.record import open_run
+    from loadlens.report.write.json import explanation_as_dict
+    from loadlens.search import explanation
 
-    return explanation_as_dict(explanation(store.open_run(record)))
+    return explanation_as_dict(explanation(open_run(record)))
 
 
 def judge(kept: Kept, say: Say = say) -> Judged:

@@ -20,9 +20,9 @@ BEGIN, END = "<!-- begin: made by `python -m catalogue page` -->", "<!-- end -->
 
 def existing_rules() -> list[str]:
     """Rules that a diagnosis has now."""
-    from loadlens import findings
+    from loadlens import diagnose
 
-    return [rule.ID for rule in findings.PAGES]
+    return [rule.ID for rule in diagnose.PAGES]
 
 
 def scores_of(rows: Sequence[Mapping[str, Any]]) -> Scores:

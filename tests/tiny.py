@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from loadlens import define, design
 from loadlens.model.study import Study
+from loadlens.study import parse, plan
 
 SERVER = Path(__file__).parent / "data" / "tiny" / "server.py"
 
@@ -56,4 +56,4 @@ def write_study(
 
 def planned(path: Path, **overrides: str | int) -> Study:
     """The study of a file, as planned."""
-    return design.plan(define.read(path), overrides=overrides)
+    return plan.plan(parse.read(path), overrides=overrides)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loadlens.monitors.reading import Metric
+    from loadlens.signals.collect.monitor import Metric
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
@@ -35,21 +35,25 @@ rival was looked at and excluded), **probable** (every signal passes; a rival co
 
 def findings_page() -> str:
     """Every rule with the page that its docstring is."""
-    from loadlens import findings
+    from loadlens import diagnose
 
-    parts = [NOTE.format(source="python/loadlens/findings/NAME.py"), FINDINGS_HEAD, _findings_index()]
-    for rule in findings.PAGES:
+    parts = [
+        NOTE.format(source="python/loadlens/diagnose/rules/ROOM/NAME.py"),
+        FINDINGS_HEAD,
+        _findings_index(),
+    ]
+    for rule in diagnose.PAGES:
         parts.append(f"\n## {rule.ID}\n\n{textwrap.dedent(rule.__doc__ or '').strip()}\n")
     return "".join(parts)
 
 
 def _findings_index() -> str:
     """One row a rule, in the order in which they are asked."""
-    from loadlens import findings
+    from loadlens import diagnose
     from loadlens.model.notes import NOTES
 
     rows = []
-    for rule in findings.PAGES:
+    for rule in diagnose.PAGES:
         anchor = re.sub(r"[^\w-]", "", rule.ID)
         kind = "note" if rule.ID in NOTES else ""
         rows.append(f"| [{rule.ID}](#{anchor}) | {rule.TITLE} | {kind} |\n")
@@ -80,7 +84,8 @@ def cli_page() -> str:
 
 def _other_flags(verb: str) -> list[str]:
     """Rows for the flags of a verb that reads them as another program does."""
-    flags = getattr(importlib.import_module("loadlens.cli"), verb, None)
+    is_compat = verb in ("ab", "hey", "wrk")
+    flags = importlib.import_module(f"loadlens_compat.{verb}.verb") if is_compat else None
     rows = []
     for flag in getattr(flags, "FLAGS", ()):
         names = ", ".join(f"`{name}`" for name in (f"-{flag.name}", flag.long and f"--{flag.long}") if name)
@@ -92,15 +97,15 @@ def _other_flags(verb: str) -> list[str]:
 
 def glossary_page() -> str:
     """The words that reports use, each with its one meaning."""
-    from loadlens.looks import words
+    from loadlens.present import words
 
     rows = "".join(f"- **{term.word}**: {term.meaning}.\n" for term in words.GLOSSARY)
-    return NOTE.format(source="python/loadlens/looks/words.py") + "# Glossary\n\n" + rows
+    return NOTE.format(source="python/loadlens/present/words.py") + "# Glossary\n\n" + rows
 
 
 def monitor_page(name: str) -> str:
     """A monitor's page with the table of what it reads as its module has it."""
-    module = importlib.import_module(f"loadlens.monitors.{name}")
+    module = importlib.import_module(f"loadlens.signals.collect.{name}")
     text = (DOCS / "reference" / "monitors" / f"{name}.md").read_text(encoding="utf-8")
     marked = re.compile(r"(<!-- metrics: [^\n]* -->\n).*?(<!-- end of metrics -->\n)", re.DOTALL)
     if len(marked.findall(text)) != 1:
@@ -119,8 +124,8 @@ def _metrics_table(metrics: tuple[Metric, ...]) -> str:
 
 def pages() -> dict[Path, str]:
     """Every generated page with what it should hold."""
-    from loadlens.define import reference
-    from loadlens.monitors import MONITORS
+    from loadlens.signals.collect import MONITORS
+    from loadlens.study.parse import reference
 
     return {
         DOCS / "reference" / "study.md": reference.page(),

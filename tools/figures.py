@@ -17,12 +17,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadlens import analyse, store
 from loadlens.errors import LoadlensError, UsageError
-from loadlens.looks import charts, numbers, words
 from loadlens.model.report import Report
-from loadlens.render.markdown.tables import claims, figures, with_table
-from loadlens.render.markdown.text import code, escaped, folded
+from loadlens.present import charts, numbers, words
+from loadlens.record import RunRecord, latest_run, open_run
+from loadlens.report import build
+from loadlens.report.write.markdown.escaping import code, escaped, folded
+from loadlens.report.write.markdown.markdown_tables import claims, figures, with_table
 
 ROOT = Path(__file__).parent.parent
 MARKED = re.compile(r"(<!-- figures: [^\n]* -->\n).*?(<!-- end of figures -->\n)", re.DOTALL)
@@ -38,8 +39,8 @@ def main() -> int:
     parser.add_argument("--print", action="store_true", help="print them and leave the README as it is")
     asked = parser.parse_args()
     try:
-        record = store.open_run(asked.record or _latest(asked.study))
-        text = "\n".join(lines(record, analyse.report(record))).strip() + "\n"
+        record = open_run(asked.record or _latest(asked.study))
+        text = "\n".join(lines(record, build.report(record))).strip() + "\n"
         if asked.print:
             print(text, end="")
             return 0
@@ -53,7 +54,7 @@ def main() -> int:
 
 
 def _latest(study: str) -> Path:
-    found = store.latest_run(Path("runs"), study)
+    found = latest_run(Path("runs"), study)
     if found is None:
         raise UsageError(f"there is no record of {study} in runs/", hint=f"loadlens run studies/{study}")
     return found
@@ -73,7 +74,7 @@ def filled(readme: str, text: str) -> str:
     return MARKED.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", readme)
 
 
-def lines(record: store.RunRecord, report: Report) -> Iterator[str]:
+def lines(record: RunRecord, report: Report) -> Iterator[str]:
     """Where and when, what was found, how it compares with what was published."""
     yield f"{_where_and_when(record, report)}"
     yield ""
@@ -96,7 +97,7 @@ def lines(record: store.RunRecord, report: Report) -> Iterator[str]:
             yield from folded(chart.headline, with_table(table))
 
 
-def _where_and_when(record: store.RunRecord, report: Report) -> str:
+def _where_and_when(record: RunRecord, report: Report) -> str:
     """`A full run of 48 trials (16 cases, all valid) on 2 cores of X on 22 November 2026, 11 min.`"""
     began = min(trial.began_unix_ns for trial in record.trials if trial.began_unix_ns)
     took_s = (max(trial.ended_unix_ns for trial in record.trials) - began) / 1e9

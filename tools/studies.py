@@ -22,11 +22,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadlens import analyse, define, design, engine, store
+from loadlens import engine
 from loadlens.errors import ExitCode, LoadlensError, TestbedError
 from loadlens.model.report import Report
 from loadlens.model.study import Study
 from loadlens.model.trial import TrialStatus
+from loadlens.record import RunRecord, is_record, open_run
+from loadlens.report import build
+from loadlens.study import parse, plan
 from loadlens.testbed.build import missing
 from loadlens.testbed.placement import Placement
 
@@ -81,7 +84,7 @@ def main() -> int:
 def verdict_of(name: str, runs: Path, until: float) -> Verdict:
     """Run one study and look at what it left."""
     try:
-        study = design.plan(define.read(STUDIES / name), quick=True, templates=engine)
+        study = plan.plan(parse.read(STUDIES / name), quick=True, templates=engine)
     except LoadlensError as fault:
         return Verdict(name, "FAILED", str(fault))
     lacking = missing((s for case in study.cases for s in case.services), STUDIES / name)
@@ -96,9 +99,9 @@ def verdict_of(name: str, runs: Path, until: float) -> Verdict:
     took = time.monotonic() - began
     if code is None:
         return Verdict(name, "FAILED", f"not done in the time for all studies: ended after {took:.0f} s")
-    if code not in (ExitCode.OK, ExitCode.INVALID, ExitCode.OBJECTIVE) or not store.is_record(record):
+    if code not in (ExitCode.OK, ExitCode.INVALID, ExitCode.OBJECTIVE) or not is_record(record):
         return Verdict(name, "FAILED", f"exit {code} after {took:.0f} s\n{said}")
-    faults, words = look(study, store.open_run(record))
+    faults, words = look(study, open_run(record))
     state = "FAILED" if faults else "ok"
     return Verdict(name, state, "\n         ".join((f"{words}, {took:.0f} s", *faults)))
 
@@ -119,8 +122,8 @@ def what_cannot_be_held(study: Study) -> str:
 def other_variants(name: str) -> list[str]:
     """Variants of its services that were not run: the first whose needs are met stands for all."""
     try:
-        definition = define.read(STUDIES / name)
-        taken = {s.name: s.variant for case in design.plan(definition).cases for s in case.services}
+        definition = parse.read(STUDIES / name)
+        taken = {s.name: s.variant for case in plan.plan(definition).cases for s in case.services}
     except LoadlensError:
         return []
     return [
@@ -165,10 +168,10 @@ def end(lab: subprocess.Popen[bytes]) -> None:
         lab.wait()
 
 
-def look(study: Study, record: store.RunRecord) -> tuple[list[str], str]:
+def look(study: Study, record: RunRecord) -> tuple[list[str], str]:
     """What is wrong with the structure and the counts of a record, and how it went in a few words."""
-    report = analyse.report(record)
-    planned = {(trial.case.slug, trial.block) for trial in design.order(study)}
+    report = build.report(record)
+    planned = {(trial.case.slug, trial.block) for trial in plan.order(study)}
     tried = {(str(trial.case["slug"]), trial.block) for trial in record.trials}
     complete = {
         (str(trial.case["slug"]), trial.block)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loadlens.store import RunRecord
+    from loadlens.record import RunRecord
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
@@ -27,6 +27,6 @@ def open(path: str | Path) -> RunRecord:
     Raises:
         RecordError: There is no record, or it was written by a newer version.
     """
-    from loadlens.store import open_run
+    from loadlens.record import open_run
 
     return open_run(path)

@@ -17,7 +17,16 @@ from catalogue.parts import PING, WORK
 from catalogue.running import Service
 
 from loadlens import engine
-from loadlens.model.workload import Closed, Connection, Open, Plan, Scenario, Step, Stream, Target
+from loadlens.model.workload import (
+    Closed,
+    Connection,
+    Open,
+    Plan,
+    Scenario,
+    Step,
+    Stream,
+    Target,
+)
 
 PROBES_PER_S = 60.0
 CLONE_NEWNET = 0x4000_0000  # of linux/sched.h

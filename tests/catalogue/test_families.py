@@ -13,8 +13,8 @@ from catalogue.families import FAMILIES
 from catalogue.family import ABOUT_THE_MEASUREMENT, LIMITS_OF_THE_MACHINE, Known
 from catalogue.rows import FIRST_SEED, mixed, tasks
 
-from loadlens import findings
-from loadlens.analyse.remedies import ARITHMETIC, TREATMENTS
+from loadlens import diagnose
+from loadlens.whatif.remedies import ARITHMETIC, TREATMENTS
 
 SEEDS = (1, 2, 3, 10_001)
 RULE = re.compile(r"^[a-z]+\.[a-z_-]+$|^no-finding\.healthy$")
@@ -172,7 +172,7 @@ def test_every_rule_that_exists_has_a_specimen() -> None:
         for rule in need.all_rules
     }
 
-    unlabelled = {rule.ID for rule in findings.PAGES} - needed - LIMITS_OF_THE_MACHINE - ABOUT_THE_MEASUREMENT
+    unlabelled = {rule.ID for rule in diagnose.PAGES} - needed - LIMITS_OF_THE_MACHINE - ABOUT_THE_MEASUREMENT
     assert unlabelled <= ALLOWED_ALONE | NEVER_TRUE, "a rule is written after its specimen"
     allowed = {rule for name in FAMILIES for known in knowns(name) for rule in known.label.allowed}
     assert allowed >= ALLOWED_ALONE

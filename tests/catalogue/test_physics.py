@@ -22,7 +22,7 @@ from catalogue.families import FAMILIES
 from catalogue.family import Drawn, Known
 from catalogue.running import ROOT, Service, lacks, running
 
-from loadlens.run.listening import ports_of
+from loadlens.machine.listening_sockets import ports_of
 from tests.calm import calmly
 from tests.catalogue.driving import (
     Seen,

@@ -7,29 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from loadlens import findings
+from loadlens import diagnose
 
 ROOT = Path(__file__).parents[2]
 HEADS = ("**Means.**", "**Needs.**", "**Ruled out by.**", "**Thresholds.**", "**Do.**", "**Confirm.**")
-FILES = sorted({path.stem for path in (ROOT / "python/loadlens/findings").glob("*.py")} - {"__init__"})
+RULES = ROOT / "python/loadlens/diagnose/rules"
+FILES = {path.stem: path.parent.name for path in sorted(RULES.glob("*/*.py")) if path.stem != "__init__"}
 
 
 def test_every_finding_is_registered() -> None:
-    registered = {rule.__name__.rpartition(".")[2] for rule in findings.PAGES}
+    registered = {rule.__name__.rpartition(".")[2] for rule in diagnose.PAGES}
 
     assert set(FILES) == registered
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_finding_has_a_page_with_every_head(name: str) -> None:
-    page = importlib.import_module(f"loadlens.findings.{name}").__doc__ or ""
+    page = importlib.import_module(f"loadlens.diagnose.rules.{FILES[name]}.{name}").__doc__ or ""
 
     assert [head for head in HEADS if head not in page] == []
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_finding_has_a_test_with_a_hit_and_a_near_miss(name: str) -> None:
-    path = ROOT / "tests/unit/findings" / f"test_{name}.py"
+    path = ROOT / "tests/unit/diagnose/rules" / FILES[name] / f"test_{name}.py"
 
     assert path.exists(), f"write {path.relative_to(ROOT)}"
     text = path.read_text()

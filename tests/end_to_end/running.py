@@ -11,8 +11,8 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from loadlens import store
 from loadlens.model.trial import Outcome, TrialStatus
+from loadlens.record import RunRecord, TrialRecord, is_record
 from tests.end_to_end.testbed_cases import still_there
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ from loadlens.run.study import run_study
 from tests import tiny
 study, record, cache = map(Path, sys.argv[1:4])
 try:
-    run_study(tiny.planned(study), record, resume=store.is_record(record), cache=cache)
+    run_study(tiny.planned(study), record, resume=is_record(record), cache=cache)
 except Stopped as stopped:
     sys.exit(int(stopped.code))
 """
@@ -34,10 +34,10 @@ except Stopped as stopped:
 
 def run_or_resume(study: Path, record: Path) -> None:
     """The same, for a process that was forked."""
-    from loadlens.run.study import run_study
+    from loadlens.run.study_runner import run_study
     from tests import tiny
 
-    run_study(tiny.planned(study), record, resume=store.is_record(record), cache=record.parent / "cache")
+    run_study(tiny.planned(study), record, resume=is_record(record), cache=record.parent / "cache")
 
 
 Forked = multiprocessing.context.ForkServerContext
@@ -46,7 +46,7 @@ Forked = multiprocessing.context.ForkServerContext
 def forked() -> Forked:
     """Processes that have everything imported when they begin: a test of fifty runs is not one of imports."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["loadlens.run.study", "polars", "tests.tiny", __name__])
+    context.set_forkserver_preload(["loadlens.run.study_runner", "polars", "tests.tiny", __name__])
     return context
 
 
@@ -92,7 +92,7 @@ def wait_for_samples(record: Path) -> None:
         time.sleep(0.05)
 
 
-def assert_books_balance(trial: store.TrialRecord) -> None:
+def assert_books_balance(trial: TrialRecord) -> None:
     """The law of counting on the result, and the rows of the sample log against the counts."""
     assert trial.engine is not None
     samples = trial.samples()
@@ -109,7 +109,7 @@ def assert_books_balance(trial: store.TrialRecord) -> None:
         assert (outcomes == Outcome.IN_FLIGHT).sum() == counted["in_flight"]
 
 
-def assert_sound(record: store.RunRecord, but: Collection[str] = ()) -> None:
+def assert_sound(record: RunRecord, but: Collection[str] = ()) -> None:
     """Nothing is damaged, what is sealed adds up, and what is not opens all the same.
 
     Args:

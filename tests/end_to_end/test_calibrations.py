@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loadlens import define, design, store
 from loadlens.errors import TestbedError
-from loadlens.run.study import run_study
+from loadlens.record import RunRecord, open_run
+from loadlens.run.study_runner import run_study
+from loadlens.study import parse, plan
 
 pytestmark = pytest.mark.end_to_end
 
@@ -51,9 +52,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *, resume: bool = False) -> store.RunRecord:
-    study = design.plan(define.read(folder))
-    return store.open_run(run_study(study, folder / "record", resume=resume, cache=folder / "cache"))
+def run(folder: Path, *, resume: bool = False) -> RunRecord:
+    study = plan.plan(parse.read(folder))
+    return open_run(run_study(study, folder / "record", resume=resume, cache=folder / "cache"))
 
 
 def test_a_value_is_found_out_once_a_run_and_stands_in_commands_and_record(folder: Path) -> None:

@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
-from loadlens import analyse, store
-from loadlens.interop.drivers import DRIVERS
+from loadlens.measure import whole_run
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.model.report import Report
 from loadlens.model.trial import TrialStatus
+from loadlens.record import open_run
+from loadlens.report import build
+from loadlens.run.external import DRIVERS
 from tests.end_to_end import running
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program
 
@@ -100,7 +102,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
 
 @cache
 def report_of(run: Path) -> Report:
-    return analyse.report(store.open_run(run))
+    return build.report(open_run(run))
 
 
 def books_of(folder: Path, driver: str) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def books_of(folder: Path, driver: str) -> dict[str, Any]:
 @pytest.mark.parametrize("driver", ["loadlens", *NEEDED, *OTHERS])
 def test_requests_are_those_of_the_origins_books(done: tuple[Path, Any], driver: str) -> None:
     folder, _ = done
-    trial = next(t for t in store.open_run(folder / "run").trials if t.case["levels"]["driver"] == driver)
+    trial = next(t for t in open_run(folder / "run").trials if t.case["levels"]["driver"] == driver)
     books = books_of(folder, driver)
 
     assert trial.status is TrialStatus.COMPLETE, trial.reasons
@@ -134,7 +136,7 @@ def test_a_number_of_requests_is_the_books_to_the_last_one(tmp_path: Path, drive
     ran = loadlens("run", str(tmp_path), "-q", "-o", str(tmp_path / "run"))
 
     assert ran.returncode == 0, ran.stderr
-    trial = store.open_run(tmp_path / "run").trials[0]
+    trial = open_run(tmp_path / "run").trials[0]
     assert trial.engine is not None
     books = books_of(tmp_path, driver)
     assert trial.engine["streams"][0]["requests"]["ok"] == books["received"] == 400
@@ -177,7 +179,7 @@ def test_gates_of_driven_trials_alone_are_unknown_and_rules_say_what_they_lack(t
     ran = loadlens("run", str(tmp_path), "-q", "-o", str(tmp_path / "run"))
     assert ran.returncode == 0, ran.stderr
 
-    facts = analyse.facts(store.open_run(tmp_path / "run"))
+    facts = whole_run.facts(open_run(tmp_path / "run"))
     made = report_of(tmp_path / "run")
 
     gates = {gate.name: gate for gate in facts.gates}
@@ -202,7 +204,7 @@ def test_the_books_of_the_service_are_held_against_what_a_program_says(done: tup
 
 @needs_both
 def test_the_processes_of_a_program_are_watched_and_are_nobody_elses(done: tuple[Path, Any]) -> None:
-    for trial in store.open_run(done[0] / "run").trials:
+    for trial in open_run(done[0] / "run").trials:
         if trial.driver is None:
             continue
         labels = trial.readings().filter(source="proc")["labels"].unique().to_list()
@@ -236,7 +238,7 @@ def test_a_resumed_run_knows_its_driven_trials(done: tuple[Path, Any]) -> None:
     again = loadlens("run", str(folder), "-q", "--resume", "-o", str(folder / "run"))
 
     assert again.returncode == 0, again.stderr
-    assert len(store.open_run(folder / "run").trials) == 1 + len(NEEDED) + len(OTHERS)
+    assert len(open_run(folder / "run").trials) == 1 + len(NEEDED) + len(OTHERS)
 
 
 def test_a_missing_program_is_named_with_what_installs_it_and_nothing_starts(tmp_path: Path) -> None:
@@ -292,7 +294,7 @@ def test_a_program_that_gives_up_makes_the_trial_invalid_with_its_words(tmp_path
     ran = loadlens("run", str(tmp_path), "-q", "-o", str(tmp_path / "run"))
 
     assert ran.returncode == 4, ran.stderr
-    trial = store.open_run(tmp_path / "run").trials[0]
+    trial = open_run(tmp_path / "run").trials[0]
     assert trial.status is TrialStatus.INVALID
     assert "ab gave up with" in trial.reasons[0]
 
@@ -324,7 +326,7 @@ def test_nothing_of_a_program_outlives_the_lab(tmp_path: Path, number: signal.Si
         if lab.poll() is None:
             lab.kill()
             lab.wait()
-    record = store.open_run(run)
+    record = open_run(run)
     assert record.damage == ()
     assert [trial.status for trial in record.trials] == [TrialStatus.ABORTED]
 

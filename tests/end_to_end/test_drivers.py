@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 from benches.measuring import Origin
 
-from loadlens import analyse, store
-from loadlens.interop.drivers import DRIVERS
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.record import open_run
+from loadlens.report import build
+from loadlens.run.external import DRIVERS
 from tests.calm import where_calm
-from tests.end_to_end.hitting import LIMIT_S, command, environment, hit, settled_books, tried
+from tests.end_to_end.hitting import (
+    LIMIT_S,
+    command,
+    environment,
+    hit,
+    settled_books,
+    tried,
+)
 
 pytestmark = pytest.mark.end_to_end
 EACH = [
@@ -165,7 +173,7 @@ def test_what_is_no_driver_is_refused(tmp_path: Path) -> None:
 def test_a_record_is_kept_of_what_a_driver_tells(server: Origin, name: str, tmp_path: Path) -> None:
     told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
 
-    record = store.open_run(tmp_path / "kept")
+    record = open_run(tmp_path / "kept")
     trial = record.trials[0]
 
     assert record.damage == trial.damage() == ()
@@ -198,7 +206,7 @@ def test_a_kept_record_makes_a_report_of_what_was_told_and_of_nothing_else(
 ) -> None:
     told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
 
-    report = analyse.report(store.open_run(tmp_path / "kept"))
+    report = build.report(open_run(tmp_path / "kept"))
     cell = next(iter(report.matrices[0].cells.values()))
 
     rate, mean, p99 = (cell.figures[key] for key in ("rate", "service_mean", "service_p99"))

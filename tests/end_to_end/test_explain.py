@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from benches.measuring import Origin
 
-from loadlens import analyse, store
+from loadlens.measure import whole_run
 from loadlens.model.trial import TrialStatus
+from loadlens.record import open_run
 from tests import secured, tiny
 from tests.calm import calmly, where_calm
 from tests.end_to_end.explaining import (
@@ -100,7 +101,7 @@ def check_a_hundred_a_second(answer: dict[str, Any]) -> None:
 
 
 def test_not_a_request_is_sent_beyond_those_that_the_record_accounts_for(found: Found) -> None:
-    record = store.open_run(found.record)
+    record = open_run(found.record)
 
     assert_sound(record)
     assert record.is_complete
@@ -110,7 +111,7 @@ def test_not_a_request_is_sent_beyond_those_that_the_record_accounts_for(found: 
 
 
 def test_only_levels_of_load_are_a_curve_to_the_rules(found: Found) -> None:
-    facts = analyse.facts(store.open_run(found.record))
+    facts = whole_run.facts(open_run(found.record))
 
     assert [curve.label for curve in facts.curves] == ["ladder"]
     top = facts.curves[0].steps[-1]
@@ -343,7 +344,7 @@ def test_ctrl_c_gives_the_answer_so_far_and_leaves_nothing(tmp_path: Path) -> No
     assert "capacity undecided: not reached" in said  # whatever else the machine did meanwhile
     assert "ended on request" in said  # as the reason of no limit, or behind one that the machine had
     assert naming(f"{SLOW_SERVICE} {port}") == []
-    record = store.open_run(tmp_path / "record")
+    record = open_run(tmp_path / "record")
     assert sum(trial.status is TrialStatus.COMPLETE for trial in record.trials) >= 3
     assert [path.name for path in tmp_path.iterdir()] == ["record"]
 

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin
 
-from tests.end_to_end.hitting import begin, check_law, ended, hit, settled_books, tried, url_of
+from tests.end_to_end.hitting import (
+    begin,
+    check_law,
+    ended,
+    hit,
+    settled_books,
+    tried,
+    url_of,
+)
 
 pytestmark = pytest.mark.end_to_end
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pytest
 
 from loadlens.model.workload import Closed, Plan, Scenario, Step, Stream, Target
-from loadlens.run.trial import run_trial
+from loadlens.run.engine_trial import run_trial
 from tests.end_to_end.hitting import LIMIT_S, environment
 
 REQUESTS = 200

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin
 
-from loadlens import store
+from loadlens.record import open_run
 from tests.calm import where_calm
 from tests.end_to_end.hitting import hit
 
@@ -31,7 +31,7 @@ def test_phases_of_a_record_count_as_many_successes_as_the_result(server: Origin
     # the second piece is 30 ms behind the first; a late look at the first makes that shorter, never longer
     assert phases["last_byte"]["mean"]["value"] >= 0.02
     assert phases["resolve"] is None  # an address is no name
-    (kept,) = store.open_run(record).trials
+    (kept,) = open_run(record).trials
     tags = {(h.klass, h.kind): 0 for h in kept.intervals()}
     for h in kept.intervals():
         tags[h.klass, h.kind] += int(h.counts.sum())

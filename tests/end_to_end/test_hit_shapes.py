@@ -9,7 +9,7 @@ import polars
 import pytest
 from benches.measuring import Origin
 
-from loadlens import store
+from loadlens.record import open_run
 from tests.end_to_end.hitting import check_law, hit, settled_books
 
 pytestmark = pytest.mark.end_to_end
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.end_to_end
 
 def _due_in(record: Path, part_ns: int) -> dict[int, int]:
     """Requests by the part of the load in which they were due: no lateness moves them."""
-    (trial,) = store.open_run(record).trials
+    (trial,) = open_run(record).trials
     due = trial.samples().select(polars.col("due_ns") // part_ns).to_series()
     return dict(sorted(Counter(due.to_list()).items()))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from loadlens import store
 from loadlens.model.trial import TrialStatus
+from loadlens.record import open_run
 from tests import tiny
 from tests.end_to_end import running
 from tests.end_to_end.testbed_cases import busy_in, still_there
@@ -135,7 +135,7 @@ def test_at_any_moment_of_a_trial_what_was_done_stays_and_nothing_else(
 
     assert lab.returncode == CODES[number]
     assert_nothing_is_left(folder)
-    opened = store.open_run(record)
+    opened = open_run(record)
     running.assert_sound(opened)
     assert [trial.status for trial in opened.trials] == [TrialStatus.COMPLETE, TrialStatus.ABORTED]
     assert opened.trials[0].samples().height > 0

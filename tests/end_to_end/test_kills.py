@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from loadlens import store
 from loadlens.model.trial import TrialStatus
+from loadlens.record import is_record, open_run
 from tests import tiny
 from tests.end_to_end import running
 
@@ -42,13 +42,13 @@ def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_p
             ended = _ends_by_itself(lab, dice.uniform(0.0, 2.5 * trial_s) if kills < KILLS else 120.0, record)
             kills += not ended
             assert running.left_after(record.name, within_s=3.0) == []
-            if store.is_record(record):
-                opened = store.open_run(record)
+            if is_record(record):
+                opened = open_run(record)
                 running.assert_sound(opened, but=seen)
                 sealed = {str(t.path) for t in opened.trials if t.is_sealed}
                 assert sealed >= seen, "what was sealed is gone"
                 seen = sealed
-        opened = store.open_run(record)
+        opened = open_run(record)
         assert opened.is_complete
         running.assert_sound(opened)
     assert not list(Path(tempfile.gettempdir()).glob(f"loadlens-kills-{os.getpid()}-*"))  # scratch folders
@@ -59,14 +59,14 @@ def _seconds_a_trial(context: running.Forked, study: Path, record: Path) -> floa
     lab = context.Process(target=running.run_or_resume, args=(study, record))
     lab.start()
     assert _ends_by_itself(lab, 120.0, record)
-    trials = store.open_run(record).trials
+    trials = open_run(record).trials
     return max(t.ended_unix_ns - t.began_unix_ns for t in trials[1:]) / 1e9
 
 
 def _ends_by_itself(lab: multiprocessing.process.BaseProcess, after_s: float, record: Path) -> bool:
     """Wait until there is a record, let so much time pass, and kill; true if the run was over before."""
     until = time.monotonic() + 30
-    while lab.is_alive() and not store.is_record(record) and time.monotonic() < until:
+    while lab.is_alive() and not is_record(record) and time.monotonic() < until:
         time.sleep(0.01)
     lab.join(after_s)
     if lab.is_alive():
@@ -89,7 +89,7 @@ def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: 
     lab.communicate(timeout=30)
     took = time.monotonic() - began
 
-    record = store.open_run(tmp_path / "run")
+    record = open_run(tmp_path / "run")
     assert lab.returncode == code
     assert took < 12  # 2 s and the grace period that a service has to end
     assert [t.status for t in record.trials] == [TrialStatus.ABORTED]
@@ -120,4 +120,4 @@ def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> No
 
     assert lab.returncode == 130
     assert running.left_after("run", within_s=3.0) == []
-    running.assert_sound(store.open_run(tmp_path / "run"))
+    running.assert_sound(open_run(tmp_path / "run"))

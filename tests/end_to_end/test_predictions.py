@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from loadlens import analyse, store
 from loadlens.model.finding import Estimate
 from loadlens.model.report import Report
-from loadlens.render import html, markdown
+from loadlens.record import RunRecord, open_run
+from loadlens.report import build
+from loadlens.report.write import html, markdown
 from tests.calm import Machine
 
 pytestmark = pytest.mark.end_to_end
@@ -46,7 +47,7 @@ experiments:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A run whose prediction is one, or the third; another only where the machine was away meanwhile."""
     for left in (2, 1, 0):
         with Machine() as machine:
@@ -58,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
     return record
 
 
-def run_in(folder: Path) -> store.RunRecord:
+def run_in(folder: Path) -> RunRecord:
     shutil.copy(HERE / "loop_service.py", folder / "loop_service.py")
     (folder / "study.yaml").write_text(STUDY)
     home = Path(__file__).resolve().parents[2] / "python"
@@ -70,7 +71,7 @@ def run_in(folder: Path) -> store.RunRecord:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    return store.open_run(folder / "record")
+    return open_run(folder / "record")
 
 
 def knows_the_work(content: Mapping[str, Any]) -> bool:
@@ -83,11 +84,11 @@ def knows_the_kind(content: Mapping[str, Any]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def report(run: store.RunRecord) -> Report:
-    return analyse.report(run)
+def report(run: RunRecord) -> Report:
+    return build.report(run)
 
 
-def test_the_prediction_is_written_before_the_first_trial_of_its_case_begins(run: store.RunRecord) -> None:
+def test_the_prediction_is_written_before_the_first_trial_of_its_case_begins(run: RunRecord) -> None:
     (slug,) = run.predictions
     events = [(e["event"], e.get("case")) for e in run.events()]
 
@@ -97,7 +98,7 @@ def test_the_prediction_is_written_before_the_first_trial_of_its_case_begins(run
     assert all(trial.case["held_out"] for trial in run.trials if trial.case["slug"] == slug)
 
 
-def test_it_rests_on_the_other_cases_alone(run: store.RunRecord) -> None:
+def test_it_rests_on_the_other_cases_alone(run: RunRecord) -> None:
     (content,) = run.predictions.values()
 
     assert content["undecided"] is None
@@ -106,7 +107,7 @@ def test_it_rests_on_the_other_cases_alone(run: store.RunRecord) -> None:
     }
 
 
-def test_it_knows_what_the_service_is(run: store.RunRecord) -> None:
+def test_it_knows_what_the_service_is(run: RunRecord) -> None:
     """10 ms of work on one loop: 100/s at most, whatever the machine does beside."""
     (content,) = run.predictions.values()
 
@@ -137,14 +138,14 @@ def test_it_is_drawn_and_listed_in_every_medium(report: Report) -> None:
     assert 'id="predictions"' in html.page(report)
 
 
-def test_a_prediction_that_was_mended_afterwards_is_named(run: store.RunRecord, tmp_path: Path) -> None:
+def test_a_prediction_that_was_mended_afterwards_is_named(run: RunRecord, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)
     (slug,) = run.predictions
     path = copy / "predictions" / f"{slug}.json"
     path.write_text(path.read_text().replace('"point": ', '"point": 1'))
 
-    found = store.open_run(copy)
+    found = open_run(copy)
 
     assert found.predictions == {}
     assert any(f"predictions/{slug}.json" in words and "SHA-256" in words for words in found.damage)

@@ -20,15 +20,18 @@ from typing import Any
 
 import pytest
 
-from loadlens import analyse, define, design, promql, store
+from loadlens import promql
 from loadlens.errors import TestbedError
 from loadlens.model.report import Report
 from loadlens.model.topology import Ready, Scrape, Service
 from loadlens.model.workload import Tls
 from loadlens.promql import Series
-from loadlens.run.study import run_study
+from loadlens.record import RunRecord, open_run
+from loadlens.report.build import report
+from loadlens.run.study_runner import run_study
+from loadlens.study import parse, plan
 from loadlens.testbed import build, default_cache, prepare, programs, testbed
-from loadlens.testbed.pieces.prometheus import Prometheus
+from loadlens.testbed.parts.prometheus import Prometheus
 from loadlens.testbed.ports import Ports
 from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import bed_of, carriers
@@ -167,13 +170,13 @@ report:
 """
 
 
-def reported(folder: Path, prom: str) -> tuple[store.RunRecord, Report]:
+def reported(folder: Path, prom: str) -> tuple[RunRecord, Report]:
     (folder / "study.yaml").write_text(STUDY.format(start=START, prom=prom))
     path = run_study(
-        design.plan(define.read(folder)), folder / f"record-{secrets.token_hex(2)}", cache=folder / "cache"
+        plan.plan(parse.read(folder)), folder / f"record-{secrets.token_hex(2)}", cache=folder / "cache"
     )
-    record = store.open_run(path)
-    return record, analyse.report(record)
+    record = open_run(path)
+    return record, report(record)
 
 
 def figures(report: Report) -> dict[str, tuple[float, str]]:

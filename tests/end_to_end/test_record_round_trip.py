@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from loadlens import _engine, store
+from loadlens import _engine, record
 from loadlens.model.trial import TrialStatus
-from loadlens.store.reading import TrialRecord
+from loadlens.record.reader import TrialRecord
 from tests import records
 
 pytestmark = pytest.mark.end_to_end
@@ -377,7 +377,7 @@ def written(
     folder = tmp_path_factory.mktemp("round") / "run"
     study = records.study()
     planned = records.trials(study)[:1]
-    with store.create_run(folder, study, planned, {"cores": 2}) as writer:
+    with record.create_run(folder, study, planned, {"cores": 2}) as writer:
         trial = writer.trial(planned[0])
         trial.write_plan(records.plan().to_json())
         trial.started(t0_monotonic_ns=5_000, t0_unix_ns=9)
@@ -386,7 +386,7 @@ def written(
         os.makedirs(live)
         for path in trial.live.iterdir():
             (live / path.name).write_bytes(path.read_bytes())
-        end = store.TrialEnd(
+        end = record.TrialEnd(
             TrialStatus.COMPLETE,
             reasons=(),
             engine=records.engine_result(),
@@ -394,7 +394,7 @@ def written(
             t0_monotonic_ns=5_000,
         )
         trial.seal(end)
-    (sealed,) = store.open_run(folder).trials
+    (sealed,) = record.open_run(folder).trials
     content = json.loads((sealed.path / "trial.json").read_text())
     return drawn, [TrialRecord(folder.parent, content, sealed=False), sealed]
 

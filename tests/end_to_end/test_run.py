@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadlens import _engine, store
+from loadlens import _engine
 from loadlens.model.trial import TrialStatus
-from loadlens.run.study import run_study
+from loadlens.record import RunRecord, open_run
+from loadlens.run.study_runner import run_study
 from loadlens.testbed.ports import Ports
 from tests import tiny
 from tests.end_to_end import running
@@ -25,21 +26,21 @@ pytestmark = pytest.mark.end_to_end
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """Four trials of the tiny study, the service scraped."""
     folder = tmp_path_factory.mktemp("run")
     file = tiny.write_study(folder / "study", service="scrape: {get: /metrics}", duration="1500ms")
     path = run_study(tiny.planned(file), folder / "run", cache=folder / "cache")
-    return store.open_run(path)
+    return open_run(path)
 
 
-def test_every_trial_is_complete_and_adds_up(run: store.RunRecord) -> None:
+def test_every_trial_is_complete_and_adds_up(run: RunRecord) -> None:
     assert [t.status for t in run.trials] == [TrialStatus.COMPLETE] * 4
     assert [t.reasons for t in run.trials] == [()] * 4
     running.assert_sound(run)
 
 
-def test_the_service_counted_what_the_generator_sent(run: store.RunRecord) -> None:
+def test_the_service_counted_what_the_generator_sent(run: RunRecord) -> None:
     for trial in run.trials:
         assert trial.engine is not None
         books = trial.readings().filter(metric="requests_total").sort("time_ns")["value"]
@@ -49,7 +50,7 @@ def test_the_service_counted_what_the_generator_sent(run: store.RunRecord) -> No
         assert books[-1] - books[0] == issued + scrapes_between
 
 
-def test_the_load_begins_after_the_first_books_and_ends_before_the_last(run: store.RunRecord) -> None:
+def test_the_load_begins_after_the_first_books_and_ends_before_the_last(run: RunRecord) -> None:
     for trial in run.trials:
         samples = trial.samples()
         books = trial.readings().filter(metric="requests_total")["time_ns"]
@@ -57,7 +58,7 @@ def test_the_load_begins_after_the_first_books_and_ends_before_the_last(run: sto
         assert books.max() >= samples["done_ns"].max()  # type: ignore[operator]
 
 
-def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run: store.RunRecord) -> None:
+def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run: RunRecord) -> None:
     labels = run.trials[0].readings().filter(metric="cpu_user_s")["labels"].unique().to_list()
 
     services = {
@@ -67,7 +68,7 @@ def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run
     assert services == {"web", "(generator)", "(keeper)", "(monitor)"}
 
 
-def test_counters_and_histograms_count_what_the_samples_hold(run: store.RunRecord) -> None:
+def test_counters_and_histograms_count_what_the_samples_hold(run: RunRecord) -> None:
     for trial in run.trials:
         ok = trial.samples().filter(outcome=0).height
         counted = sum(row["ok"] for row in trial.counters() if row["stream"] == "load")
@@ -79,7 +80,7 @@ def test_counters_and_histograms_count_what_the_samples_hold(run: store.RunRecor
         assert ok == counted == in_histograms
 
 
-def test_the_record_reads_histograms_as_the_engine_does(run: store.RunRecord) -> None:
+def test_the_record_reads_histograms_as_the_engine_does(run: RunRecord) -> None:
     """Two decoders of one format, one of them the HdrHistogram crate."""
     for trial in run.trials:
         theirs = _engine.read_intervals(str(trial.path / "intervals.hlog"))
@@ -92,7 +93,7 @@ def test_the_record_reads_histograms_as_the_engine_does(run: store.RunRecord) ->
             assert np.array_equal(mine.counts, np.frombuffer(counts, dtype="<u8"))
 
 
-def test_response_times_in_the_histograms_are_those_of_the_samples(run: store.RunRecord) -> None:
+def test_response_times_in_the_histograms_are_those_of_the_samples(run: RunRecord) -> None:
     """Every value within a thousandth above its sample: 3 digits, upper end of the bucket."""
     trial = run.trials[0]
     samples = trial.samples().filter(outcome=0)
@@ -107,7 +108,7 @@ def test_response_times_in_the_histograms_are_those_of_the_samples(run: store.Ru
     assert ((kept - exact) <= exact / 1000 + 1).all()
 
 
-def test_events_tell_the_life_of_a_trial_in_order(run: store.RunRecord) -> None:
+def test_events_tell_the_life_of_a_trial_in_order(run: RunRecord) -> None:
     names = [event["event"] for event in run.events()]
 
     first = names[names.index("trial_started") : names.index("trial_sealed") + 1]
@@ -209,7 +210,7 @@ def test_a_service_that_dies_in_mid_trial_costs_that_trial_and_says_its_last_wor
     done = loadlens("run", file, cwd=tmp_path)
 
     (folder,) = (tmp_path / "runs").iterdir()
-    record = store.open_run(folder)
+    record = open_run(folder)
     assert done.returncode == 4  # a case without a valid trial
     assert "web ended while it was under test, exit status 7" in done.stderr
     assert "    out of memory, they said" in done.stderr.splitlines()
@@ -228,7 +229,7 @@ def test_a_load_that_the_machine_cannot_carry_ends_with_4_and_what_is_too_little
     done = loadlens("run", file, cwd=tmp_path, preexec_fn=_with_200_descriptors)
 
     (folder,) = (tmp_path / "runs").iterdir()
-    trials = store.open_run(folder).trials
+    trials = open_run(folder).trials
     assert done.returncode == 4, done.stderr
     assert "500 connections need" in done.stderr
     assert "is 200 (ulimit -Hn)" in done.stderr
@@ -290,7 +291,7 @@ def server() -> Iterator[str]:
 def test_a_hit_with_a_record_is_a_study_of_one_case(server: str, tmp_path: Path) -> None:
     done = loadlens("hit", server, "-n", "200", "-c", "2", "-o", tmp_path / "hit", cwd=tmp_path)
 
-    record = store.open_run(tmp_path / "hit")
+    record = open_run(tmp_path / "hit")
     assert done.returncode == 0, done.stderr
     assert record.is_complete
     assert record.trials[0].samples().height == 200
@@ -345,5 +346,5 @@ def test_ctrl_c_prints_the_results_so_far_and_seals_them(server: str, tmp_path: 
 
     assert lab.returncode == 130
     assert "requests/s" in said
-    assert [t.status for t in store.open_run(tmp_path / "hit").trials] == [TrialStatus.ABORTED]
-    running.assert_sound(store.open_run(tmp_path / "hit"))
+    assert [t.status for t in open_run(tmp_path / "hit").trials] == [TrialStatus.ABORTED]
+    running.assert_sound(open_run(tmp_path / "hit"))

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from loadlens import analyse, store
 from loadlens.model.finding import Estimate
 from loadlens.model.report import CaseDetail
+from loadlens.record import RunRecord, open_run
+from loadlens.report import build
 from tests.calm import Machine
 
 pytestmark = [
@@ -50,19 +51,19 @@ experiments:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> store.RunRecord:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A run that shows what was planted, or the third; another only where the machine was away meanwhile."""
     for left in (2, 1, 0):
         with Machine() as machine:
             record = run_in(tmp_path_factory.mktemp("study"))
-        detail = analyse.report(record).details[0]
+        detail = build.report(record).details[0]
         is_as_planted = busy(detail) == blocked(record) and balanced(detail) == issued(record)
         if is_as_planted or not left or machine.why_not() is None:
             break
     return record
 
 
-def run_in(folder: Path) -> store.RunRecord:
+def run_in(folder: Path) -> RunRecord:
     (folder / "app.js").write_text(APP)
     (folder / "study.yaml").write_text(STUDY.replace("$here", str(folder)))
     done = subprocess.run(
@@ -72,12 +73,12 @@ def run_in(folder: Path) -> store.RunRecord:
         timeout=200,
     )
     assert done.returncode == 0, done.stderr
-    return store.open_run(folder / "run")
+    return open_run(folder / "run")
 
 
 @pytest.fixture(scope="module")
-def detail(run: store.RunRecord) -> CaseDetail:
-    return analyse.report(run).details[0]
+def detail(run: RunRecord) -> CaseDetail:
+    return build.report(run).details[0]
 
 
 def seen(detail: CaseDetail, part: str, what: str) -> tuple[object, object]:
@@ -99,7 +100,7 @@ def busy(detail: CaseDetail) -> float:
     return sum(share.point for share in shares if isinstance(share, Estimate))
 
 
-def blocked(run: store.RunRecord) -> Any:
+def blocked(run: RunRecord) -> Any:
     """The blocks of the whole load over its length, shared by two loops; a loop does little else."""
     (trial,) = run.trials
     assert trial.engine is not None
@@ -114,27 +115,23 @@ def balanced(detail: CaseDetail) -> int:
     return sum(int(str(cells[2])) for cells in detail.backends.rows)
 
 
-def issued(run: store.RunRecord) -> int:
+def issued(run: RunRecord) -> int:
     (trial,) = run.trials
     assert trial.engine is not None
     return sum(stream["requests"]["issued"] for stream in trial.engine["streams"])
 
 
-def test_the_loops_are_busy_for_as_long_as_they_were_blocked(
-    detail: CaseDetail, run: store.RunRecord
-) -> None:
+def test_the_loops_are_busy_for_as_long_as_they_were_blocked(detail: CaseDetail, run: RunRecord) -> None:
     assert busy(detail) == blocked(run)
 
 
-def test_the_balancers_counts_are_the_clients_to_the_last_request(
-    detail: CaseDetail, run: store.RunRecord
-) -> None:
+def test_the_balancers_counts_are_the_clients_to_the_last_request(detail: CaseDetail, run: RunRecord) -> None:
     assert detail.backends is not None
     assert {cells[1] for cells in detail.backends.rows} == {"app.1", "app.2"}
     assert balanced(detail) == issued(run)
 
 
-def test_samples_fall_into_the_trial_and_each_process_has_its_own(run: store.RunRecord) -> None:
+def test_samples_fall_into_the_trial_and_each_process_has_its_own(run: RunRecord) -> None:
     (trial,) = run.trials
     rows = trial.readings().filter(source="node", metric="loop_active_s")
     pids = {json.loads(text)["pid"] for text in rows["labels"]}

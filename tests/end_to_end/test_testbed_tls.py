@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design, monitors
-from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.errors import TestbedError
 from loadlens.model.study import Case
 from loadlens.run import watching
-from loadlens.seek import trials
-from loadlens.seek.ladder import LOOK_S, Next
+from loadlens.search import step_cases
+from loadlens.search.ladder import LOOK_S, Next
+from loadlens.signals import collect
+from loadlens.study import parse, plan
 from loadlens.testbed import Testbed, readiness
 from tests.end_to_end.explaining import free_port
 from tests.end_to_end.testbed_cases import PYTHON, bed_of, carriers
@@ -45,13 +46,13 @@ def secured(folder: Path, certificate: str, tls: str) -> tuple[Case, Testbed]:
     shutil.copy(FOLDER / "ca.pem", folder)
     start = f"{PYTHON} {SERVICE} $port --tls {FOLDER / certificate}.pem"
     (folder / "study.yaml").write_text(STUDY.replace("START", start).replace("TRUST", tls))
-    case = design.plan(define.read(folder)).cases[0]
+    case = plan.plan(parse.read(folder)).cases[0]
     return case, bed_of(*case.services, folder=folder, marker=f"test-{secrets.token_hex(6)}")
 
 
 def scraped(bed: Testbed, case: Case, out: Path) -> list[dict[str, Any]]:
     """What the monitors read of the metrics of a testbed that is up."""
-    complaint = monitors.start(watching.spec_of(bed, case, marker=bed._marker), out).stop()
+    complaint = collect.start(watching.spec_of(bed, case, marker=bed._marker), out).stop()
     assert complaint is None
     return [row for row in map(json.loads, out.read_text().splitlines()) if row["source"] == "scrape"]
 
@@ -111,7 +112,7 @@ def test_what_explain_starts_and_scrapes_it_asks_over_tls(
     url = f"https://127.0.0.1:{free_port()}"
     start = f"{PYTHON} {SERVICE} {url.rpartition(':')[2]} --tls {FOLDER / 'alone.pem'}"
     aim = aim_of([f"{url}/"], ExplainFlags(start=start, metrics=f"{url}/metrics", insecure=True))
-    case = trials.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
+    case = step_cases.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
 
     with bed_of(*case.services, folder=tmp_path, marker=f"test-{secrets.token_hex(6)}") as bed:
         bed.start()

@@ -1,6 +1,6 @@
 """Reviewed snapshots. A change of a snapshot is read like a change of code.
 
-`UPDATE_GOLDEN=1 pytest tests/golden tests/unit/render` writes them anew; `git diff` then shows what changed.
+`UPDATE_GOLDEN=1 pytest tests/golden tests/unit/report` writes them anew; `git diff` then shows what changed.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry
+from loadlens.study import parse, plan
 from loadlens.testbed import Testbed, default_cache, prepare
 from tests.studies.standing import standing
 
@@ -37,13 +37,13 @@ class Answer:
 
 
 def variants() -> list[str]:
-    return list(define.read(STUDY).services["api"].variants)
+    return list(parse.read(STUDY).services["api"].variants)
 
 
 @pytest.fixture(scope="module", params=variants())
 def bed(request: pytest.FixtureRequest) -> Iterator[Testbed]:
     """The study's services, up, in one variant."""
-    study = design.plan(define.read(STUDY), variants={"api": request.param})
+    study = plan.plan(parse.read(STUDY), variants={"api": request.param})
     services = [replace(service, dir=service.dir or ".") for service in study.cases[0].services]
     lacking = [program for service in services for program in service.needs if shutil.which(program) is None]
     if lacking:

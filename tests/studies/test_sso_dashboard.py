@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from loadlens import define, promql
+from loadlens import promql
+from loadlens.study import parse
 from tests.scripts import loaded
 
 STUDY = Path(__file__).parents[2] / "studies" / "sso"
@@ -59,7 +60,7 @@ def test_panels_do_not_cover_each_other() -> None:
 
 def test_prometheus_scrapes_what_the_study_scrapes() -> None:
     (job,) = yaml("prometheus.yml")["scrape_configs"]
-    scrape = define.read(STUDY).services["api"].scrape
+    scrape = parse.read(STUDY).services["api"].scrape
     assert scrape is not None
     assert scrape.get is not None
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design, promql
+from loadlens import promql
 from loadlens.model.topology import Entry, Scalar
+from loadlens.study import parse, plan
 from loadlens.testbed import Testbed, calibrate, default_cache, missing, prepare
 from tests.calm import where_calm
 from tests.studies.standing import standing
@@ -40,7 +41,7 @@ class Answer:
 def up(folder: Path, **switches: Scalar) -> Testbed:
     """The study's service on a database of its own; it is up when the testbed is entered."""
     overrides: dict[str, Scalar] = {"rows": ROWS, "people": PEOPLE, **switches}
-    service = design.plan(define.read(STUDY), overrides=overrides).cases[0].services[0]
+    service = plan.plan(parse.read(STUDY), overrides=overrides).cases[0].services[0]
     lacking = missing([service], STUDY)
     if lacking:
         pytest.skip(f"sso needs {', '.join(one.program for one in lacking)}")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from loadlens import define, design
 from loadlens.model.topology import Entry
+from loadlens.study import parse, plan
 from loadlens.testbed import Testbed, default_cache, prepare
 from tests.studies.standing import standing
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 @pytest.fixture(scope="module", params=[5_000_000, 100], ids=["kept", "capped at 100"])
 def bed(request: pytest.FixtureRequest) -> Iterator[tuple[Testbed, int]]:
     """The study's service, up, keeping connections or not."""
-    study = design.plan(define.read(STUDY), overrides={"kept": request.param})
+    study = plan.plan(parse.read(STUDY), overrides={"kept": request.param})
     services = study.cases[0].services
     lacking = [program for service in services for program in service.needs if shutil.which(program) is None]
     if lacking:

@@ -4,7 +4,7 @@
 //! take through them, and the streams that send them: closed users who think, and open arrivals, together.
 //! `model` holds the types and their faults, `simulation` the one loop, `outcome` what is told of it. The same model
 //! and seed give the same outcome, and a run is bounded in simulated time, in events and in requests at once.
-//! Closed forms (Python, `stats/queues.py`) are the oracle of the tests.
+//! Closed forms (Python, `estimate/queues.py`) are the oracle of the tests.
 
 mod compiled;
 pub mod law;

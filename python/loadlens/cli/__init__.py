@@ -10,8 +10,12 @@ import sys
 
 import typer
 
-from loadlens.cli import ab, check, doctor, explain, hey, hit, letters, report, run, wrk
+from loadlens.cli import check, doctor, explain, hit, report, run
 from loadlens.errors import ExitCode, LoadlensError
+from loadlens_compat import letters
+from loadlens_compat.ab.verb import ab
+from loadlens_compat.hey.verb import hey
+from loadlens_compat.wrk.verb import wrk
 
 app = typer.Typer(
     name="loadlens",
@@ -22,9 +26,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("hit")(hit.hit)
-app.command("ab", context_settings=letters.UNREAD)(ab.ab)
-app.command("hey", context_settings=letters.UNREAD)(hey.hey)
-app.command("wrk", context_settings=letters.UNREAD)(wrk.wrk)
+app.command("ab", context_settings=letters.UNREAD)(ab)
+app.command("hey", context_settings=letters.UNREAD)(hey)
+app.command("wrk", context_settings=letters.UNREAD)(wrk)
 app.command("explain")(explain.explain)
 app.command("run")(run.run)
 app.command("check")(check.check)

@@ -42,18 +42,18 @@ def check(
     says which.
     Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
     """
-    from loadlens import design, lint
     from loadlens.cli.run import RUNS, planned_study
-    from loadlens.render.terminal.check import study_lines
-    from loadlens.render.terminal.printing import print_lines
-    from loadlens.run import earlier
+    from loadlens.report.write.terminal.printing import print_lines
+    from loadlens.report.write.terminal.study_overview import study_lines
+    from loadlens.run import past_durations
+    from loadlens.study import lint, plan
 
     machine = cores or len(os.sched_getaffinity(0))
     planned = planned_study(study, quick=quick, settings=overrides or [], variants=variants)
     lines, headings = study_lines(
         planned,
-        design.order(planned),
-        design.duration(planned, earlier.seen(RUNS, planned.name)),
+        plan.order(planned),
+        plan.duration(planned, past_durations.seen(RUNS, planned.name)),
         lint.faults(planned, cores=machine),
         all_blocks=verbose,
     )

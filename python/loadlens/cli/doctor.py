@@ -14,9 +14,9 @@ from loadlens.errors import EngineError, ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadlens.calibrate import Check
-    from loadlens.calibration import Calibration
-    from loadlens.interop.drivers import Driver
+    from loadlens.doctor import Check
+    from loadlens.machine.calibration import Calibration
+    from loadlens.run.external import Driver
     from loadlens.testbed import Missing
 
 SCHEMA_VERSION = 1  # of --json
@@ -62,20 +62,20 @@ def doctor(
 
     With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
     """
-    from loadlens import calibrate
-    from loadlens.render.terminal.printing import print_lines
+    from loadlens import doctor
+    from loadlens.report.write.terminal.printing import print_lines
 
     planned = None
     lacking: tuple[Missing, ...] = ()
     undriven: tuple[Driver, ...] = ()
     if study is not None:
         from loadlens.cli.run import planned_study
-        from loadlens.interop import drivers
+        from loadlens.run import external
 
         planned = planned_study(study, quick=False, settings=[], variants=variants)
-        lacking = calibrate.missing_programs(planned)
-        undriven = drivers.missing(planned)
-    checks = calibrate.of_machine(planned)
+        lacking = doctor.missing_programs(planned)
+        undriven = external.missing(planned)
+    checks = doctor.of_machine(planned)
     if not as_json:
         print_lines(_lines(checks))
     made, fault = _measured() if measure else (None, None)
@@ -90,7 +90,7 @@ def doctor(
 
 
 def _lines(checks: Sequence[Check]) -> list[str]:
-    from loadlens.looks import words
+    from loadlens.present import words
 
     lines = []
     for check in checks:
@@ -102,17 +102,17 @@ def _lines(checks: Sequence[Check]) -> list[str]:
 
 def _measured() -> tuple[Calibration | None, str | None]:
     """What the generator can do here, or why that is not known."""
-    from loadlens import calibrate
+    from loadlens import doctor
 
     try:
-        return calibrate.measure(), None
+        return doctor.measure(), None
     except EngineError as fault:
         return None, f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
 def _kept(made: Calibration | None) -> tuple[Path | None, str]:
     """Where the calibration was kept for the results of later loads, or why it was not."""
-    from loadlens import calibration
+    from loadlens.machine import calibration
 
     if made is None:
         return None, ""
@@ -123,8 +123,8 @@ def _kept(made: Calibration | None) -> tuple[Path | None, str]:
 
 
 def _calibration_lines(made: Calibration | None, fault: str | None, kept: Path | None, why: str) -> list[str]:
-    from loadlens import calibrate
-    from loadlens.looks import numbers, words
+    from loadlens import doctor
+    from loadlens.present import numbers, words
 
     if made is None:
         return [f"■ {'generator':<14}{fault}"]
@@ -137,7 +137,7 @@ def _calibration_lines(made: Calibration | None, fault: str | None, kept: Path |
             f"  {'':<14}{LIMITS[ceiling.limit]}",
         ]
     for late in made.lateness:
-        glyph = words.GLYPHS["ok" if late.p99_s <= calibrate.PUNCTUAL_S else "caution"]
+        glyph = words.GLYPHS["ok" if late.p99_s <= doctor.PUNCTUAL_S else "caution"]
         p50, p99, most = (numbers.with_unit(value, "s") for value in (late.p50_s, late.p99_s, late.max_s))
         at = numbers.count(round(late.rate_per_s))
         lines.append(f"{glyph} {'lateness':<14}at {at}/s: p50 {p50}, p99 {p99}, at most {most}")
@@ -161,11 +161,11 @@ def _as_json(
     from dataclasses import asdict
 
     from loadlens import __version__, testbed
-    from loadlens.interop import drivers
+    from loadlens.run import external
 
     programs = dict.fromkeys(each.program for each in lacking)
     commands = [testbed.how_to_install(lacking)] if lacking else []
-    commands += [drivers.how_to_install(undriven)] if undriven else []
+    commands += [external.how_to_install(undriven)] if undriven else []
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",

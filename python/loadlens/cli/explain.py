@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from loadlens.run.progress import Progress
-    from loadlens.seek import Aim
+    from loadlens.search import Aim
 
 STUDY_FILE = "study.yaml"
 
@@ -181,16 +181,16 @@ class _Show:
 
     def answer(self, record: Path, *, is_kept: bool) -> None:
         """Read a record and print its answer."""
-        from loadlens import store
-        from loadlens.seek import explanation
+        from loadlens.record import open_run
+        from loadlens.search import explanation
 
-        found = explanation(store.open_run(record), is_kept=is_kept)
+        found = explanation(open_run(record), is_kept=is_kept)
         if self._as_json:
-            from loadlens.render.json import explanation_as_json
+            from loadlens.report.write.json import explanation_as_json
 
             print(explanation_as_json(found))
         else:
-            from loadlens.render.terminal.explain import print_explanation
+            from loadlens.report.write.terminal.explanation_text import print_explanation
 
             print_explanation(found, quiet=self._quiet)
 
@@ -213,7 +213,7 @@ def _path_of(targets: list[str]) -> Path | None:
 
 def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
     from loadlens.run.interrupts import Stopped
-    from loadlens.seek import explore
+    from loadlens.search import explore
 
     with ExitStack() as stack:
         record = _record(out, "explain", stack)
@@ -228,20 +228,20 @@ def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
 
 
 def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
-    from loadlens import store
+    from loadlens.record import is_record
 
-    if path.is_dir() and store.is_record(path):
+    if path.is_dir() and is_record(path):
         show.answer(path, is_kept=True)
         return ExitCode.OK
     from loadlens.cli.run import planned_study
-    from loadlens.live.run import run_view
-    from loadlens.run import variables
+    from loadlens.live.run_view import run_view
+    from loadlens.run import secret_variables
     from loadlens.run.interrupts import Stopped
     from loadlens.run.progress import PlainPrinter, Silent
-    from loadlens.run.study import run_study
+    from loadlens.run.study_runner import run_study
 
     study = planned_study(path, quick=True, settings=[])
-    variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
+    secret_variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
     code = ExitCode.OK
     with ExitStack() as stack:
         record = _record(out, study.name, stack)
@@ -253,7 +253,7 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
                 run_study(study, record, progress=progress)
         except Stopped as stopped:
             code = stopped.code
-            if not store.is_record(record):
+            if not is_record(record):
                 return code
         show.answer(record, is_kept=out is not None)
     return code
@@ -268,7 +268,7 @@ def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
 
 
 def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> Progress:
-    from loadlens.live.explain import explain_view
+    from loadlens.live.explain_view import explain_view
     from loadlens.run.progress import PlainPrinter, Silent
 
     if show.is_silent:

@@ -18,7 +18,6 @@ from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import LoadFlags, load_of, quantity
 from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
 from loadlens.errors import ExitCode, UsageError
-from loadlens.looks import loads
 from loadlens.model.workload import (
     Auth,
     Body,
@@ -34,6 +33,7 @@ from loadlens.model.workload import (
     Target,
     Tls,
 )
+from loadlens.present import load_text
 
 
 def hit(
@@ -354,38 +354,38 @@ def hit(
 
 
 def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose: bool) -> ExitCode:
-    from loadlens import calibration
-    from loadlens.live.hit import HitView
-    from loadlens.run.hit import run_hit
+    from loadlens.live.hit_view import HitView
+    from loadlens.machine import calibration
+    from loadlens.run.single_load import run_hit
 
     with HitView(load_in_words(plan), shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
         caution = None if quiet or as_json else view.caution
         done = run_hit(plan, out=out, on_progress=view.update, on_caution=caution)
     made = calibration.of_this_machine()
     if as_json:
-        from loadlens.render.json import hit_as_json
+        from loadlens.report.write.json import hit_as_json
 
         print(hit_as_json(done.result, plan, made))
     else:
-        from loadlens.render.terminal.hit import print_hit
+        from loadlens.report.write.terminal.hit_summary import print_hit
 
         print_hit(done.result, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
 
 
 def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet: bool) -> ExitCode:
-    from loadlens.interop.drivers import DRIVERS
-    from loadlens.run.driven import run_driven
+    from loadlens.run.external import DRIVERS
+    from loadlens.run.external_load import run_driven
 
     if name not in DRIVERS:
         raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
     done = run_driven(plan, DRIVERS[name], out=out)
     if as_json:
-        from loadlens.render.json import hit_as_json
+        from loadlens.report.write.json import hit_as_json
 
         print(hit_as_json(done.result, plan))
     else:
-        from loadlens.render.terminal.driven import print_driven
+        from loadlens.report.write.terminal.external_summary import print_driven
 
         print_driven(done.result, plan, record=done.record, quiet=quiet)
     return done.exit_code
@@ -538,4 +538,4 @@ def load_in_words(plan: Plan) -> str:
     step, workload = stream.scenarios[0].steps[0], stream.workload
     loop = "closed" if isinstance(workload, Closed) else "open"
     noun = "connection" if isinstance(workload, Closed) and workload.profile is None else "user"
-    return f"{step.method} {step.path} · {loop} · {loads.size(workload, noun=noun)}"
+    return f"{step.method} {step.path} · {loop} · {load_text.size(workload, noun=noun)}"

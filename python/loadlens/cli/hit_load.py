@@ -120,10 +120,10 @@ def _shaped(flags: LoadFlags) -> Shaped | None:
     given = next(((shape, text) for shape, text in written if text is not None), None)
     if given is None:
         return None
-    from loadlens.define import loads
+    from loadlens.study.parse import load_grammar
 
     shape, text = given
-    parse = {"stages": loads.stages, "steps": loads.steps, "bursts": loads.bursts}[shape]
+    parse = {"stages": load_grammar.stages, "steps": load_grammar.steps, "bursts": load_grammar.bursts}[shape]
     legs = quantity(parse, text, f"--{shape}")
     rate = None if flags.rate is None else quantity(units.rate_per_s, flags.rate, "--rate")
     is_open = rate is not None or any(leg.is_rate for leg in legs)
@@ -154,9 +154,9 @@ def _closed(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Cl
 def _pause(text: str | None, name: str) -> Think | None:
     if text is None:
         return None
-    from loadlens.define import loads
+    from loadlens.study.parse import load_grammar
 
-    return quantity({"think": loads.think, "pace": loads.pace}[name], text, f"--{name}")
+    return quantity({"think": load_grammar.think, "pace": load_grammar.pace}[name], text, f"--{name}")
 
 
 def _open(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Open:
@@ -190,9 +190,9 @@ def _open(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Open
 
 def _replay(text: str) -> Replay:
     from loadlens import engine
-    from loadlens.define import loads
+    from loadlens.study.parse import load_grammar
 
-    written = quantity(loads.replay, text, "--replay")
+    written = quantity(load_grammar.replay, text, "--replay")
     found = engine.read_due_times(written.file, written)
     if isinstance(found, Replay):
         return found

@@ -34,10 +34,11 @@ def report(
     Reads the record and nothing else: the services need not exist any more.
     """
     if as_json:
-        from loadlens import analyse, store
-        from loadlens.render.json import report_as_json
+        from loadlens import record
+        from loadlens.report import build
+        from loadlens.report.write.json import report_as_json
 
-        print(report_as_json(analyse.report(store.open_run(run))))
+        print(report_as_json(build.report(record.open_run(run))))
         return
     _, files = write_report(run, explore=explore)
     for path in files:
@@ -46,10 +47,11 @@ def report(
 
 def show(run: Run) -> None:
     """Print the answer and the findings of a run."""
-    from loadlens import analyse, store
-    from loadlens.render.terminal import print_report
+    from loadlens import record
+    from loadlens.report import build
+    from loadlens.report.write.terminal import print_report
 
-    print_report(analyse.report(store.open_run(run)))
+    print_report(build.report(record.open_run(run)))
 
 
 def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:
@@ -58,10 +60,11 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
     Returns:
         The report, and the two files to open; the Markdown report has its pictures beside it.
     """
-    from loadlens import analyse, store
-    from loadlens.render import html, markdown
+    from loadlens import record
+    from loadlens.report import build
+    from loadlens.report.write import html, markdown
 
-    made = analyse.report(store.open_run(run))
-    page = store.write_report(run, store.REPORT_HTML, html.page(made, explore=explore))
-    texts = {name: store.write_report(run, name, content) for name, content in markdown.files(made).items()}
-    return made, (page, texts[store.REPORT_MARKDOWN])
+    made = build.report(record.open_run(run))
+    page = record.write_report(run, record.REPORT_HTML, html.page(made, explore=explore))
+    texts = {name: record.write_report(run, name, content) for name, content in markdown.files(made).items()}
+    return made, (page, texts[record.REPORT_MARKDOWN])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loadlens.model.report import Report
     from loadlens.model.study import Study
     from loadlens.model.workload import Plan
-    from loadlens.store import RunRecord
+    from loadlens.record import RunRecord
 
 RUNS = Path("runs")
 STUDY_FILE = "study.yaml"
@@ -61,21 +61,21 @@ def run(
 
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
     """
-    from loadlens import store
     from loadlens.cli.report import write_report
-    from loadlens.render.terminal import print_report
-    from loadlens.run import variables
+    from loadlens.record import is_record
+    from loadlens.report.write.terminal import print_report
+    from loadlens.run import secret_variables
     from loadlens.run.interrupts import Stopped
 
     planned = planned_study(study, quick=quick, settings=settings or [], variants=variants)
-    variables.refuse_missing(planned, str(study / STUDY_FILE if study.is_dir() else study))
+    secret_variables.refuse_missing(planned, str(study / STUDY_FILE if study.is_dir() else study))
     record = _record_folder(planned, out, resume=resume)
     if not quiet:
         _warn(planned)
     try:
         path = _run(planned, record, resume=resume, quiet=quiet)
     except Stopped as stopped:
-        if store.is_record(record):
+        if is_record(record):
             command = _resume_command(study, record, quick, settings, variants)
             sys.stderr.write(f"loadlens: stopped; go on with: {command}\n")
         sys.exit(int(stopped.code))
@@ -90,13 +90,14 @@ def planned_study(
     """The study of a file or folder, as planned with these settings."""
     import shutil
 
-    from loadlens import define, design, engine
-    from loadlens.interop.drivers import cannot_do
+    from loadlens import engine
+    from loadlens.run.external import cannot_do
+    from loadlens.study import parse, plan
 
     path = file / STUDY_FILE if file.is_dir() else file
-    overrides = dict(design.parse_override(text) for text in settings)
-    return design.plan(
-        define.read(path),
+    overrides = dict(plan.parse_override(text) for text in settings)
+    return plan.plan(
+        parse.read(path),
         overrides=overrides,
         quick=quick,
         templates=engine,
@@ -115,13 +116,13 @@ def _variant(text: str) -> tuple[str, str]:
 
 
 def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
-    from loadlens import store
+    from loadlens.record import latest_run, new_run_path
 
     if out is not None:
         return out
     if not resume:
-        return store.new_run_path(RUNS, study.name)
-    found = store.latest_run(RUNS, study.name)
+        return new_run_path(RUNS, study.name)
+    found = latest_run(RUNS, study.name)
     if found is None:
         raise UsageError(
             f"there is no run of {study.name} to go on with under {RUNS}/",
@@ -133,8 +134,8 @@ def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
 
 def _warn(study: Study) -> None:
     """Show what the design cannot answer; notes are left to `check`."""
-    from loadlens import lint
     from loadlens.run import cautions
+    from loadlens.study import lint
 
     for fault in lint.faults(study, cores=len(os.sched_getaffinity(0))):
         if not fault.is_note:
@@ -147,21 +148,21 @@ def _plans(study: Study) -> list[Plan]:
     """The load of each case, as far as it is known before services are up."""
     from loadlens.model.study import PlannedTrial
     from loadlens.model.workload import Target
-    from loadlens.run import planning
+    from loadlens.run import engine_plan
 
     nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")
-    return [planning.plan_of(PlannedTrial(case, 1, 1, study.seed), nowhere) for case in study.cases]
+    return [engine_plan.plan_of(PlannedTrial(case, 1, 1, study.seed), nowhere) for case in study.cases]
 
 
 def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
-    from loadlens.live.run import run_view
+    from loadlens.live.run_view import run_view
     from loadlens.run.progress import PlainPrinter, Silent
-    from loadlens.run.study import run_study
+    from loadlens.run.study_runner import run_study
 
     def foretell(held: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        from loadlens import predict  # numpy, scipy and polars, only where a case is held out
+        from loadlens.whatif import held_out
 
-        return predict.foretell(held, slugs)
+        return held_out.foretell(held, slugs)
 
     if quiet or not sys.stderr.isatty():
         progress = Silent() if quiet else PlainPrinter()
@@ -183,8 +184,8 @@ def _resume_command(
 
 def _exit_code(path: Path, report: Report) -> ExitCode:
     """Missed objectives first; then trials that could not be made valid."""
-    from loadlens import store
+    from loadlens.record import open_run
 
     if any(row.state == "bad" for row in report.objectives):
         return ExitCode.OBJECTIVE
-    return ExitCode.OK if store.open_run(path).is_complete else ExitCode.INVALID
+    return ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID

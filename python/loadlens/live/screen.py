@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from loadlens.looks import words
+from loadlens.present import words
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -64,7 +64,7 @@ def _opened() -> Live:
     from rich.live import Live
     from rich.theme import Theme
 
-    from loadlens.looks import tokens
+    from loadlens.present import tokens
 
     console = Console(stderr=True, theme=Theme(tokens.rich_styles()), highlight=False)
     live = Live(

@@ -11,7 +11,14 @@ from typing import Literal
 
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.quality import Count, Quality
-from loadlens.model.shapes import MemoryGrowth, Slowdown, SlowPath, Spared, StandstillWatch, TimerPile
+from loadlens.model.shapes import (
+    MemoryGrowth,
+    Slowdown,
+    SlowPath,
+    Spared,
+    StandstillWatch,
+    TimerPile,
+)
 
 _NO_TRANSFER = NotMeasured("last_byte", "no such time was recorded")
 

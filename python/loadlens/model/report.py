@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as datasets; the columns of each kind are those of looks/charts.py."""
+    """A chart as datasets; the columns of each kind are those of present/charts.py."""
 
     kind: ChartKind
     anchor: str

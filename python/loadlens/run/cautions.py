@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from loadlens import machine
+from loadlens.machine import inventory
 from loadlens.model.workload import Closed, Plan, Stream
 
 BUSY_SHARE = 0.25  # of all CPUs, by others, that a short look tells from chance
@@ -37,7 +37,7 @@ def before(plans: Iterable[Plan], *, watch_s: float = WATCH_S) -> tuple[str, ...
 
 
 def _cores() -> list[str]:
-    quota = machine.limits()["cpu_cores"]
+    quota = inventory.limits()["cpu_cores"]
     allowed = len(os.sched_getaffinity(0))
     cores = allowed if quota is None else min(allowed, quota)
     if cores >= FEWEST_CORES:

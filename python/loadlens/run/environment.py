@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from loadlens import machine, store
+from loadlens import record
+from loadlens.machine import inventory
 
 ASK_WITHIN_S = 10.0
 
@@ -21,12 +22,13 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
     Args:
         study_folder: Its version control state is recorded too.
     """
-    from loadlens import __version__, calibration, engine
+    from loadlens import __version__, engine
+    from loadlens.machine import calibration
 
     made = calibration.of_this_machine()
     return {
-        "machine": machine.facts(),
-        "limits": machine.limits(),
+        "machine": inventory.facts(),
+        "limits": inventory.limits(),
         "software": {
             "loadlens": __version__,
             "engine": engine.version(),
@@ -36,7 +38,7 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
         },
         "calibration": None if made is None else asdict(made),
         "study_folder": None if study_folder is None else _versioned(study_folder),
-        "command": [Path(sys.argv[0]).name, *map(store.argument_without_secrets, sys.argv[1:])],
+        "command": [Path(sys.argv[0]).name, *map(record.argument_without_secrets, sys.argv[1:])],
     }
 
 
@@ -53,7 +55,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, 
 
 def changing() -> dict[str, Any]:
     """What may change from trial to trial and is cheap to read; the same places as in `of_machine`."""
-    return {"machine": machine.changing_facts(), "limits": machine.limits()}
+    return {"machine": inventory.changing_facts(), "limits": inventory.limits()}
 
 
 def _versioned(folder: Path) -> dict[str, Any]:

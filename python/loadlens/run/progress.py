@@ -14,7 +14,7 @@ from typing import Any, Protocol, TextIO
 
 from loadlens.model.study import PlannedTrial
 from loadlens.model.trial import TrialStatus
-from loadlens.run.remaining import Remaining
+from loadlens.run.time_left import Remaining
 
 
 @dataclass(frozen=True, slots=True)

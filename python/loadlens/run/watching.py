@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from loadlens import groups, monitors
+from loadlens.machine import cgroups, listening_sockets
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
-from loadlens.monitors.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
-from loadlens.run import listening
-from loadlens.run.driven import Hired
+from loadlens.run.external_load import Hired
+from loadlens.signals import collect
+from loadlens.signals.collect.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
 
@@ -20,7 +20,7 @@ NOT_YET = -1  # the pid of a process that is known by its mark
 
 def spec_of(
     testbed: Testbed, case: Case, *, marker: str, hired: Hired | None = None, every_s: float = 1.0
-) -> monitors.MonitorSpec:
+) -> collect.MonitorSpec:
     """Everything that can be read of this testbed; the generator and the keeper stand beside the services.
 
     Args:
@@ -56,7 +56,7 @@ def spec_of(
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
     scene = Scene(tuple(processes), files, logs, testbed.databases())
-    return monitors.spec_of(scene, marker=marker, every_s=every_s)
+    return collect.spec_of(scene, marker=marker, every_s=every_s)
 
 
 def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Running]:
@@ -104,7 +104,7 @@ def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | N
     """
     if len(pids) < 2:
         return {}
-    found = {pid: set(listening.ports_of(pid)) for pid in pids}
+    found = {pid: set(listening_sockets.ports_of(pid)) for pid in pids}
     return {
         pid: {str(port): port for port in sorted(own - set(asked.values()))}
         for pid, own in found.items()
@@ -114,4 +114,4 @@ def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | N
 
 def _groups_around(pids: Sequence[int]) -> tuple[str, ...]:
     """Control groups that bound CPU time and memory of processes which others have started."""
-    return tuple(str(folder) for pid in pids for folder in groups.bounds(pid))
+    return tuple(str(folder) for pid in pids for folder in cgroups.bounds(pid))

@@ -16,8 +16,8 @@ from loadlens.testbed.build import (
     missing,
     prepare,
 )
-from loadlens.testbed.calibrating import Calibrated, calibrate
 from loadlens.testbed.keeper import KeeperLost
+from loadlens.testbed.measured_values import Calibrated, calibrate
 from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
 __all__ = [

@@ -30,7 +30,7 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
 from loadlens.testbed import programs, staging
 from loadlens.testbed.keeper import Command, Keeper
-from loadlens.testbed.pieces import PIECES
+from loadlens.testbed.parts import PIECES
 
 BUILD_WITHIN_S = 1800.0
 SILENT_S = 5.0  # a tool that says nothing for so long is said to be still at work

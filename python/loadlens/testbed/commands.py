@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from loadlens.errors import TestbedError
-from loadlens.testbed.names import Names
+from loadlens.testbed.replica_names import Names
 
 COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
 

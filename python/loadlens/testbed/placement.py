@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadlens.errors import TestbedError
-from loadlens.groups import around, cpu_quota, words
+from loadlens.machine.cgroups import around, cpu_quota, words
 from loadlens.model.topology import Limits
 
 _LEAST_QUOTA_US = 1_000  # the kernel refuses less

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from loadlens import asking
+from loadlens import http_client
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Ready
 from loadlens.testbed.ports import HOST
@@ -58,8 +58,10 @@ class HttpStatus:
     def ask(self) -> str | None:
         """Ask once."""
         try:
-            connection = asking.connection(self._host, self._port, self._ready.tls, within_s=ATTEMPT_WITHIN_S)
-        except asking.FileFault as fault:
+            connection = http_client.connection(
+                self._host, self._port, self._ready.tls, within_s=ATTEMPT_WITHIN_S
+            )
+        except http_client.FileFault as fault:
             raise TestbedError(str(fault), where="tls", hint=fault.hint) from None
         try:
             connection.connect()
@@ -67,7 +69,7 @@ class HttpStatus:
             connection.request("GET", self._ready.path, headers={"Connection": "close", "Accept": "*/*"})
             status = connection.getresponse().status
         except http.client.HTTPException as error:
-            return asking.words(error)
+            return http_client.words(error)
         finally:
             connection.close()
         wanted = self._ready.status
@@ -113,7 +115,7 @@ class Watch:
             self.seen = self.question.ask()
         except OSError as error:
             self.fault, self.seen = error, _words(error)
-        if not asking.is_distrust(self.fault):
+        if not http_client.is_distrust(self.fault):
             self.distrusted_since = None
         elif self.distrusted_since is None:
             self.distrusted_since = time.monotonic()
@@ -153,4 +155,4 @@ def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | 
 def _words(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {ATTEMPT_WITHIN_S:g} s"
-    return asking.words(error)
+    return http_client.words(error)

@@ -13,9 +13,9 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Scalar, Service
 from loadlens.testbed.build import Environment, Prepared
 from loadlens.testbed.keeper import Command
-from loadlens.testbed.names import Names
-from loadlens.testbed.pieces import PIECES, Layout, Piece, Site
+from loadlens.testbed.parts import PIECES, Layout, Piece, Site
 from loadlens.testbed.ports import HOST, Ports
+from loadlens.testbed.replica_names import Names
 
 _INTERNAL = (
     "LOADLENS_RUN",

@@ -15,7 +15,7 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Reset
 from loadlens.testbed.commands import COMMAND_WITHIN_S, arguments
 from loadlens.testbed.keeper import Keeper
-from loadlens.testbed.names import Names
+from loadlens.testbed.replica_names import Names
 from loadlens.testbed.replicas import Replica, Surroundings
 
 

@@ -17,22 +17,22 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from loadlens import asking
+from loadlens import http_client
 from loadlens.errors import TestbedError
-from loadlens.looks import reasons
 from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service, Use
 from loadlens.model.workload import Target, Tls
+from loadlens.present import failure_text
 from loadlens.testbed import ports as tcp
 from loadlens.testbed import resetting
 from loadlens.testbed.build import Prepared
 from loadlens.testbed.commands import COMMAND_WITHIN_S, arguments
 from loadlens.testbed.keeper import Keeper, Leftover, ending
-from loadlens.testbed.order import start_order
-from loadlens.testbed.pieces import PIECES
+from loadlens.testbed.parts import PIECES
 from loadlens.testbed.placement import Place, Placement
 from loadlens.testbed.readiness import HttpStatus, Listener, Question, Watch, await_ready
 from loadlens.testbed.replicas import Replica, Surroundings, lay_out
 from loadlens.testbed.runtimes import RUNTIMES, environment
+from loadlens.testbed.start_order import start_order
 
 _SAMPLING_WITHIN_S = 60.0  # to make what a runtime needs to tell about itself
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
@@ -550,7 +550,7 @@ def _question(replica: Replica) -> Question | None:
 
 def _advice(replica: Replica, watch: Watch) -> str:
     """What mends the failure that was seen last; empty: more time may."""
-    reason = reasons.explained("tls" if asking.is_of_tls(watch.fault) else "", watch.seen or "")
+    reason = failure_text.explained("tls" if http_client.is_of_tls(watch.fault) else "", watch.seen or "")
     ready = replica.service.ready
     return reason.for_explain if ready is not None and ready.address is not None else reason.for_study
 

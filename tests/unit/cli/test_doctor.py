@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadlens import calibrate
+from loadlens import doctor
 from loadlens.cli import main
 
 STUDY = """\
@@ -31,7 +31,7 @@ experiments:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(calibrate, "WATCH_S", 0.0)
+    monkeypatch.setattr(doctor, "WATCH_S", 0.0)
     (tmp_path / "study.yaml").write_text(STUDY)
     return tmp_path
 

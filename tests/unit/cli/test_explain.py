@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from loadlens.cli import app, explain_aim
-from loadlens.cli.explain_aim import ExplainFlags, aim_of
+from loadlens.cli import app, explain_options
+from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.errors import UsageError
 from loadlens.model.workload import Tls
 from tests.secured import FOLDER, serving
@@ -103,7 +103,7 @@ def test_metrics_of_the_same_port_and_of_another(exporting: str) -> None:
 def test_a_counter_that_begins_with_the_first_request_is_taken_and_said(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    monkeypatch.setattr(explain_aim, "_metrics", lambda target, path: text)
+    monkeypatch.setattr(explain_options, "_metrics", lambda target, path: text)
 
     aim = aim_of([URL], ExplainFlags(metrics="http://127.0.0.1:8080/metrics", requests=name))
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from loadlens.cli import answers, app
 from loadlens.errors import UsageError
-from tests.unit.render import hit_result
+from tests.unit.report.write import hit_result
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def with_result(result: dict[str, Any], *arguments: str, url: str = "http://127.0.0.1:9/") -> Any:
-        monkeypatch.setattr("loadlens.run.hit.run_trial", lambda *_, **__: result)
+        monkeypatch.setattr("loadlens.run.single_load.run_trial", lambda *_, **__: result)
         return CliRunner().invoke(app, ["hit", url, *arguments])
 
     return with_result

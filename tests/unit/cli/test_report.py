@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from loadlens import analyse
 from loadlens.cli import app, report
 from loadlens.errors import RecordError
+from loadlens.report import build
 from tests import records
-from tests.unit.render import sample_report
-from tests.unit.test_store import begin, write_trial
+from tests.unit.record.test_record import begin, write_trial
+from tests.unit.report.write import sample_report
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A record in a folder where nothing else is; what its analysis finds is not the matter here."""
     monkeypatch.setattr(
-        analyse, "report", lambda record: replace(sample_report.one(), study=record.study["name"])
+        build, "report", lambda record: replace(sample_report.one(), study=record.study["name"])
     )
     made = tmp_path / "made"
     with begin(made) as writer:

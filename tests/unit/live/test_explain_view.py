@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from loadlens.live.explain import SearchState, lines
+from loadlens.live.explain_view import SearchState, lines
 from loadlens.model.trial import TrialStatus
 from loadlens.run import progress as events
-from loadlens.run.remaining import Remaining
+from loadlens.run.time_left import Remaining
 from tests.unit.live.test_run_view import planned
 
 LEFT = Remaining(50.0, 50.0, 50.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadlens.live.hit import frame
+from loadlens.live.hit_view import frame
 
 
 def progress(**so_far: int) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from loadlens.live.run import RunState, lines
+from loadlens.live.run_view import RunState, lines
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Connection
 from loadlens.run import progress as events
-from loadlens.run.remaining import Remaining
+from loadlens.run.time_left import Remaining
 
 NOON = time.mktime((2026, 1, 1, 12, 0, 0, 0, 0, -1))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loadlens.errors import TestbedError
 from loadlens.testbed.commands import arguments
-from loadlens.testbed.names import Names
+from loadlens.testbed.replica_names import Names
 
 NAMES = Names(
     {

@@ -9,7 +9,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadlens.testbed.keeper_process import KEPT_HEAD_BYTES, KEPT_TAIL_BYTES, Child, Keeper, Output
+from loadlens.testbed.keeper_process import (
+    KEPT_HEAD_BYTES,
+    KEPT_TAIL_BYTES,
+    Child,
+    Keeper,
+    Output,
+)
 
 
 def output(log: Path | None = None, secrets: tuple[bytes, ...] = (), *, follow: bool = False) -> Output:

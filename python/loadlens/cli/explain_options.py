@@ -1,0 +1,309 @@
+"""What the flags of `explain` ask for: URLs of one service, what is watched beside them, and the bounds."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from loadlens import units
+from loadlens.cli import answers
+from loadlens.cli.hit import header_of, method_of, target_of
+from loadlens.cli.hit_load import quantity
+from loadlens.errors import UsageError
+from loadlens.model.workload import Body, Step, Target
+
+if TYPE_CHECKING:
+    from loadlens.model.topology import Outside, Scrape, Service
+    from loadlens.search import Aim
+
+SERVICE: Final = "service"  # what is at the URL is called so
+SHORTEST_BUDGET_S: Final = 15
+RATE_CAP, REMOTE_RATE_CAP = 20_000.0, 200.0  # requests per second, here and elsewhere
+MOST_USERS: Final = 1024
+START_WITHIN_S: Final = 60.0
+ASK_WITHIN_S: Final = 5.0
+NAME_LENGTH: Final = 40
+NEARLY: Final = 0.92  # of two names that are as alike, one is a slip
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainFlags:
+    """What was written behind each flag; none: it was not given."""
+
+    pids: Sequence[int] = ()
+    start: str | None = None
+    metrics: str | None = None
+    requests: str | None = None
+    probe: str | None = None
+    method: str | None = None
+    headers: Sequence[str] = ()
+    body: str | None = None
+    expect: str | None = None
+    budget: str = "90s"
+    rate_cap: str | None = None
+    max_users: str | None = None
+    timeout: str = "10s"
+    seed: int | None = None
+    insecure: bool = False
+    remote: bool = False
+
+
+def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
+    """What is to be explained.
+
+    Raises:
+        UsageError: A flag that cannot be read or used as given; nothing was started.
+    """
+    from loadlens.search import Aim, Bounds
+
+    targets = [target_of(url) for url in urls]
+    target = targets[0][0]
+    probe = None if flags.probe is None else _probe_of(flags.probe, target)
+    _refuse_several_services([other for other, _ in targets], urls)
+    is_here = _is_here(target)
+    if not is_here and not flags.remote:
+        raise UsageError(
+            f"{target.authority} is no loopback address, and a search drives a service to its limit",
+            where=urls[0],
+            hint="--remote, if you may load it; --rate-cap bounds how much",
+        )
+    bounds = Bounds(
+        budget_s=quantity(units.duration_ns, flags.budget, "--budget") / 1e9,
+        rate_cap_per_s=_rate_cap(flags.rate_cap, is_here=is_here),
+        most_users=MOST_USERS
+        if flags.max_users is None
+        else quantity(lambda text: units.count(text, at_least=1), flags.max_users, "--max-users"),
+    )
+    if bounds.budget_s < SHORTEST_BUDGET_S:
+        raise UsageError(
+            f"a budget of {bounds.budget_s:g} s is too short for a ladder",
+            where="--budget",
+            hint=f"at least {SHORTEST_BUDGET_S}s; the default is 90s",
+        )
+    target = _trusting(target, flags)
+    steps = _steps([path for _, path in targets], flags)
+    said: list[str] = []
+    return Aim(
+        origin=target.origin,
+        tls=target.tls,
+        steps=steps,
+        probe=None if probe is None else _probe_step(probe, steps, flags),
+        outside=_outside(target, flags, is_here=is_here, said=said),
+        services=() if flags.start is None else (_started(target, targets[0][1], flags, is_here=is_here),),
+        timeout_ns=quantity(lambda text: units.duration_ns(text, at_least_ns=1), flags.timeout, "--timeout"),
+        bounds=bounds,
+        seed=secrets.randbits(48) if flags.seed is None else flags.seed,
+        cautions=tuple(said),
+    )
+
+
+def _trusting(target: Target, flags: ExplainFlags) -> Target:
+    if target.tls is None:
+        return target
+    return replace(target, tls=replace(target.tls, insecure=flags.insecure))
+
+
+def _refuse_several_services(targets: Sequence[Target], urls: Sequence[str]) -> None:
+    for target, url in zip(targets, urls, strict=True):
+        if target.origin != targets[0].origin:
+            raise UsageError(
+                f"{url} is another service than {urls[0]}",
+                where="URL",
+                hint="URLs of one scheme, host and port; one search for each service",
+            )
+
+
+def _probe_of(url: str, target: Target) -> str:
+    other, path = target_of(url)
+    if other.origin != target.origin:
+        raise UsageError(
+            f"{url} is another service than {target.origin}", where="--probe", hint="a cheap URL of the same"
+        )
+    return path
+
+
+def _is_here(target: Target) -> bool:
+    """Whether all addresses of a host are loopback addresses."""
+    import ipaddress
+
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as fault:
+        words = getattr(fault, "strerror", None) or str(fault)
+        raise UsageError(f"cannot look up {target.host!r}: {words}", where="URL") from None
+    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
+
+
+def _rate_cap(text: str | None, *, is_here: bool) -> float:
+    if text is None:
+        return RATE_CAP if is_here else REMOTE_RATE_CAP
+    return quantity(units.rate_per_s, text, "--rate-cap")
+
+
+# --- requests --------------------------------------------------------------------------------------------
+
+
+def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
+    body = Body() if flags.body is None else Body(kind="text", text=flags.body)
+    if len(set(paths)) < len(paths):
+        raise UsageError("a URL was given twice", where="URL", hint="each once; a mix has equal shares")
+    names: list[str] = []
+    for path in paths:
+        names.append(_name_of(path, names))
+    return tuple(
+        Step(
+            name=name,
+            method=method_of(flags.method, body),
+            path=path,
+            headers=tuple(header_of(text) for text in flags.headers),
+            body=body,
+            expect=answers.expected(flags.expect),
+        )
+        for name, path in zip(names, paths, strict=True)
+    )
+
+
+def _probe_step(path: str, steps: Sequence[Step], flags: ExplainFlags) -> Step:
+    """The probe's request: always a GET, with the same headers."""
+    name = _name_of(path, [step.name for step in steps])
+    return Step(name=name, method="GET", path=path, headers=tuple(header_of(text) for text in flags.headers))
+
+
+def _name_of(path: str, taken: Sequence[str]) -> str:
+    """The path without its query, told apart from those before it."""
+    plain = path.partition("?")[0]
+    short = plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 2]}.."
+    name, number = short, 2
+    while name in taken:
+        name, number = f"{short} #{number}", number + 1
+    return name
+
+
+# --- what is watched, what is started --------------------------------------------------------------------
+
+
+def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, said: list[str]) -> Outside:
+    from loadlens.model.topology import Outside
+
+    if flags.pids and flags.start is not None:
+        raise UsageError(
+            "what is started is watched without its pid", where="--pid and --start", hint="one of the two"
+        )
+    for pid in flags.pids:
+        if not Path(f"/proc/{pid}/stat").is_file():
+            raise UsageError(f"there is no process {pid}", where="--pid", hint="pgrep -f NAME, or ss -ltnp")
+    if flags.pids and not is_here:
+        raise UsageError("a process elsewhere cannot be watched", where="--pid", hint="run it there")
+    host, ports = target.host, [("http", target.port)]
+    scrape = None
+    if flags.metrics is not None:
+        source, scrape = _scrape(flags.metrics, flags, said)
+        if source.host != target.host and not (is_here and _is_here(source)):
+            raise UsageError(
+                f"metrics of {source.host}, and the load goes to {target.host}",
+                where="--metrics",
+                hint="the metrics of the same service, under the same host name",
+            )
+        host, port = source.host, source.port
+        if port != target.port:
+            ports.append(("metrics", port))
+            scrape = replace(scrape, port="metrics")
+    elif flags.requests is not None:
+        raise UsageError("a counter without its metrics", where="--requests", hint="--metrics URL beside it")
+    return Outside(
+        name=SERVICE,
+        host=f"[{host}]" if ":" in host else host,
+        is_here=is_here,
+        ports=tuple(ports),
+        pids=tuple(flags.pids),
+        scrape=scrape,
+    )
+
+
+def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scrape]:
+    """Where --metrics are, and what is read there; it is asked once, unless its service is not there yet."""
+    from loadlens.model.topology import Scrape
+
+    target, path = target_of(url)
+    target = _trusting(target, flags)
+    if flags.start is None:
+        text = _metrics(target, path)
+        names = {line.partition("{")[0].split()[0] for line in text.splitlines() if _is_sample(line)}
+        if not names:
+            raise UsageError(f"no metrics in the Prometheus text format at {url}", where="--metrics")
+        if flags.requests is not None and flags.requests not in names:
+            _refuse_a_slip(flags.requests, names, url, text)
+            said.append(f"{flags.requests} had no sample before the first request: it counts from 0 there")
+    return target, Scrape(path=path, requests=flags.requests, tls=target.tls)
+
+
+def _refuse_a_slip(name: str, names: Iterable[str], url: str, text: str) -> None:
+    """A counter may begin with its first request; a name that is nearly another one is a slip."""
+    import difflib
+
+    declared = {
+        line.split()[2] for line in text.splitlines() if line.startswith("# ") and len(line.split()) > 2
+    }
+    near = difflib.get_close_matches(name, names, n=1, cutoff=NEARLY)
+    if near and not {name, name.removesuffix("_total")} & declared:
+        raise UsageError(f"{url} has no metric {name!r}", where="--requests", hint=f"did you mean {near[0]}?")
+
+
+def _metrics(target: Target, path: str) -> str:
+    import http.client
+
+    from loadlens import http_client
+    from loadlens.present import failure_text
+
+    try:
+        page = http_client.metrics(target.host, target.port, path, target.tls, within_s=ASK_WITHIN_S)
+    except (OSError, http.client.HTTPException) as fault:
+        reason = failure_text.explained(
+            "tls" if http_client.is_of_tls(fault) else "", http_client.words(fault)
+        )
+        raise UsageError(
+            f"no metrics from {target.origin}{path}: {reason.words}",
+            where="--metrics",
+            hint=reason.for_explain or None,
+        ) from None
+    if page.status != 200:
+        raise UsageError(f"status {page.status} from {target.origin}{path}", where="--metrics")
+    return page.text
+
+
+def _is_sample(line: str) -> bool:
+    return bool(line.strip()) and not line.startswith("#") and len(line.split()) >= 2
+
+
+def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -> Service:
+    from loadlens.model.topology import Ready, Service
+
+    if not is_here:
+        raise UsageError("nothing can be started elsewhere", where="--start", hint="a loopback URL")
+    if _somebody_listens(target):
+        raise UsageError(
+            f"somebody listens on {target.authority} already",
+            where="--start",
+            hint="--pid PID watches what runs; or end it first",
+        )
+    ready = Ready(
+        path=path.partition("{{")[0],
+        status=None,
+        within_s=START_WITHIN_S,
+        address=(target.host, target.port),
+        tls=target.tls,
+    )
+    # Dollars in the command are not names of ours.
+    return Service(name=SERVICE, start=(flags.start or "").replace("$", "$$"), ports=(), ready=ready)
+
+
+def _somebody_listens(target: Target) -> bool:
+    try:
+        socket.create_connection((target.host, target.port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,241 @@
+"""How signals become a grade: the same for every rule, so that a grade's word means one thing.
+
+A rule collects signals (what it needs) and rivals (what else would look the same). A needed signal that is
+contradicted removes the finding; a rival that is found removes it too. What is left is graded by what is
+missing: a signal, the sight of a rival, or the distance of an interval from its threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.curve import FULL_CORES, OTHERS_MATTER, generator_in_time
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
+from loadlens.present import numbers
+from loadlens.present.numbers import percent
+
+STATEMENT_LENGTH = 90
+LABEL_LENGTH = 24
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A piece of evidence, and whether its whole interval lies beyond the threshold."""
+
+    evidence: Evidence
+    is_clear: bool
+
+
+def at_least(
+    signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
+) -> Signal:
+    """A signal that must reach a threshold; a figure that is not known leaves it open."""
+    return _against(signal, figure, threshold, text, chip, upwards=True)
+
+
+def at_most(
+    signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
+) -> Signal:
+    """A signal that must stay below a threshold."""
+    return _against(signal, figure, threshold, text, chip, upwards=False)
+
+
+def stated(signal: str, passed: bool | None, *, text: str, chip: str = "") -> Signal:
+    """A signal that is so or not so, without an interval; of numpy's kinds of both a plain one is made."""
+    passed = None if passed is None else bool(passed)
+    return Signal(Evidence(signal, text, chip, None, None, None, None, passed), passed is True)
+
+
+def _against(
+    signal: str,
+    figure: Figure | Interval | Insufficient,
+    threshold: float,
+    text: str,
+    chip: str,
+    *,
+    upwards: bool,
+) -> Signal:
+    if not isinstance(figure, (Estimate, Interval)):
+        lack = f"{text}: {figure.reason}"
+        return Signal(Evidence(signal, lack, "", None, None, None, threshold, None), False)
+    value, low, high = figure.point, figure.low, figure.high
+    passed = bool(value >= threshold if upwards else value <= threshold)
+    edge = low if upwards else high
+    clear = edge is not None and bool(edge >= threshold if upwards else edge <= threshold)
+    return Signal(Evidence(signal, text, chip, value, low, high, threshold, passed), clear)
+
+
+def grade_of(signals: Sequence[Signal], rivals: Sequence[Counter], *, cap: Grade) -> Grade | None:
+    """Return the grade that signals and rivals bear, or none when one of them contradicts the finding.
+
+    Args:
+        signals: What the finding needs.
+        rivals: What else would look the same; `ruled_out` false: the rival itself was found.
+        cap: The highest grade that the design of the run allows.
+    """
+    if any(s.evidence.passed is False for s in signals) or any(r.ruled_out is False for r in rivals):
+        return None
+    if any(s.evidence.passed is None for s in signals):
+        return Grade.SUSPECTED
+    if any(r.ruled_out is None for r in rivals) or not all(s.is_clear for s in signals):
+        return min(Grade.PROBABLE, cap)
+    return min(Grade.STRONG, cap)
+
+
+def cap_of(curve: Curve) -> Grade:
+    """The highest grade that a curve bears: one trial says nothing about the next run."""
+    return Grade.PROBABLE if curve.trials < 3 else Grade.STRONG
+
+
+def unclear(signals: Sequence[Signal]) -> str:
+    """The first contradicted or missing signal, in words; empty when there is none."""
+    for wanted in (False, None):
+        for signal in signals:
+            if signal.evidence.passed is wanted:
+                return signal.evidence.text
+    return ""
+
+
+def contradicted(signals: Sequence[Signal]) -> str:
+    """The first contradicted signal, in words; empty when there is none."""
+    return next((one.evidence.text for one in signals if one.evidence.passed is False), "")
+
+
+def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
+    """A rival explanation and what became of it."""
+    return Counter(name, text, None if ruled_out is None else bool(ruled_out))
+
+
+def left_open(found: Counter) -> Counter:
+    """The same for a rival that does not take the finding away by itself: at most it is not excluded."""
+    return replace(found, ruled_out=None) if found.ruled_out is False else found
+
+
+def against(rivals: Sequence[Counter]) -> Counter | None:
+    """The first rival that was found."""
+    return next((one for one in rivals if one.ruled_out is False), None)
+
+
+# --- what a rule answers ----------------------------------------------------------------------------------
+
+
+def parted(looked: Iterable[T | str]) -> tuple[list[T], list[str]]:
+    """What could be looked at, and for the rest why not."""
+    looks: list[T] = []
+    lacks: list[str] = []
+    for one in looked:
+        if isinstance(one, str):
+            lacks.append(one)
+        else:
+            looks.append(one)
+    return looks, lacks
+
+
+def first(findings: Iterable[Finding | None]) -> Finding | None:
+    """The first that was found, in the order of what was looked at; none: nothing was."""
+    return next((finding for finding in findings if finding is not None), None)
+
+
+def strongest(findings: Sequence[Finding]) -> Finding:
+    """The one that speaks for all: of the highest grade the one with most at stake."""
+    return max(findings, key=lambda finding: (finding.grade, finding.impact))
+
+
+def for_all(findings: Sequence[Finding]) -> Finding:
+    """The strongest, with the curves of all."""
+    curves = tuple(label for finding in findings for label in finding.curves)
+    return replace(strongest(findings), curves=curves)
+
+
+def seen_on(finding: Finding, curves: Sequence[Curve], *, bounds: Sequence[Curve]) -> Finding:
+    """One finding for all curves where it was seen; only where it bounds them does it explain others."""
+    scope = dict.fromkeys(curve.label for curve in curves)
+    bound = dict.fromkeys(curve.label for curve in bounds)
+    return replace(finding, scope=", ".join(scope), curves=tuple(bound))
+
+
+def silence(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """Why nothing is found there: the first contradicted or missing signal, else the rival that was found."""
+    return _objection(where, unclear(signals), rivals)
+
+
+def contradiction(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """The same where a missing signal contradicts nothing: the rival is named before it."""
+    return _objection(where, contradicted(signals), rivals)
+
+
+def _objection(where: str, text: str, rivals: Sequence[Counter]) -> str:
+    found = against(rivals)
+    if text:
+        return f"{where}: {text}"
+    return where if found is None else f"{where}: {found.rival}, {found.text}"
+
+
+def reason(signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
+    """Why nothing is found: what contradicts it, signal or rival, else what is missing."""
+    found = against(rivals)
+    return contradicted(signals) or (unclear(signals) if found is None else found.text)
+
+
+def unwatched(facts: Facts, otherwise: str) -> str:
+    """Why nothing is known of the service's processes: none was watched, or else what else is missing."""
+    watched = any(step.processes for curve in facts.curves for step in curve.steps)
+    return otherwise if watched else "no process was watched: --pid PID, or --start CMD"
+
+
+# --- rivals of every rule ---------------------------------------------------------------------------------
+
+
+def generator_rival(step: Step) -> Counter:
+    """The generator as the cause: ruled out when it sent in time."""
+    watch = step.generator
+    parts = []
+    if watch.busy is not None:
+        parts.append(f"busy {percent(watch.busy)}")
+    if watch.lag_p99_s is not None:
+        parts.append(f"late {numbers.with_unit(watch.lag_p99_s, 's')} at p99")
+    text = ", ".join(parts) or "its health was not recorded"
+    if watch.lag_limit_s is not None and watch.lag_p99_s is not None:
+        text += f" (limit {numbers.with_unit(watch.lag_limit_s, 's')})"
+    return rival("generator", text, generator_in_time(watch))
+
+
+def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
+    """Generator and services taking cores from each other: ruled out when cores were free or apart."""
+    generator = step.generator.cpu_cores
+    if curve.shares_cores is False:
+        return rival("shared cores", "generator and service ran on cores of their own", True)
+    if generator is None or not step.processes:
+        return rival("shared cores", "CPU of generator or service was not read", None)
+    used = generator + step.server_cores
+    text = f"generator and service use {used:.2f} of {cores} cores together"
+    return rival("shared cores", text, True if used < FULL_CORES * cores else None)
+
+
+def interference_rival(step: Step, cores: int) -> Counter:
+    """Other programs taking the machine's time: ruled out when they used little of it."""
+    used = step.other_cores if step.others_mean is None else step.others_mean
+    if used is None:
+        return rival("other programs", "the machine as a whole was not watched", None)
+    share = used / cores
+    text = f"other programs use {used:.2f} of {cores} cores"
+    return rival("other programs", text, True if share < OTHERS_MATTER else None)
+
+
+# --- figures and words ------------------------------------------------------------------------------------
+
+
+def short_label(label: str) -> str:
+    """A label of at most 24 characters; the end goes."""
+    return label if len(label) <= LABEL_LENGTH else f"{label[: LABEL_LENGTH - 2]}.."
+
+
+def statement(text: str) -> str:
+    """A statement of at most 90 characters; the end goes, never the number that stands first."""
+    return text if len(text) <= STATEMENT_LENGTH else f"{text[: STATEMENT_LENGTH - 2].rstrip()}.."

@@ -1,0 +1,50 @@
+"""Signals that several rules take from a load curve: the last gain, waits for cores, room left."""
+
+from __future__ import annotations
+
+from loadlens.diagnose import grading
+from loadlens.estimate import saturation as load
+from loadlens.measure.curve import SERVICE_WAITS, waits_for_cores
+from loadlens.model.facts import Curve, Step
+from loadlens.present import numbers
+
+
+def gain_text(gain: float) -> str:
+    """What the last doubling of users brought, beside the limit up to which it counts as nothing."""
+    return (
+        f"the last doubling of users brought {numbers.signed_percent(gain)} "
+        f"(limit {numbers.percent(load.GAIN_PER_DOUBLING)})"
+    )
+
+
+def gain_signal(signal: str, gain: float, passed: bool) -> grading.Signal:
+    """The same as a signal, which the rule judges."""
+    return grading.stated(
+        signal,
+        passed,
+        text=gain_text(gain),
+        chip=f"last doubling {numbers.signed_percent(gain)}",
+    )
+
+
+def waits_signal(step: Step) -> grading.Signal:
+    """The service's threads wait for a core for a share of the time that they run."""
+    waits = waits_for_cores(step)
+    if waits is None:
+        return grading.stated(
+            "service.waits", None, text="how long the service waits for a core was not read"
+        )
+    return grading.stated(
+        "service.waits",
+        waits >= SERVICE_WAITS,
+        text=f"the service waits for a core {numbers.percent(waits)} of the time that it runs "
+        f"(limit {numbers.percent(SERVICE_WAITS)})",
+        chip=f"service waits {numbers.percent(waits)}",
+    )
+
+
+def room_signal(curve: Curve, step: Step, most: float) -> grading.Signal:
+    """The service's processes use no more than a share of its cores, of those that were read."""
+    share = step.server_cores / curve.cores_allotted
+    text = f"the service uses {numbers.percent(share)} of its cores (limit {numbers.percent(most)})"
+    return grading.stated("cpu.room", share <= most, text=text, chip=f"{numbers.percent(share)} of its cores")

@@ -1,0 +1,1 @@
+"""Rules about the shape of the load curve."""

@@ -1,0 +1,255 @@
+"""Throughput stays the same; more users only wait longer.
+
+**Means.** The service has reached its capacity. In a closed loop the rest is arithmetic: beyond the knee
+N* = X (R1 + Z) the mean response time is N / X - Z, whatever the service does.
+
+**Needs.** The last doubling of users brought less than 10 % more throughput; the last level lies at least
+1.8 times beyond the knee; over the last two levels each further user adds 1 / X to the mean response time,
+within 10 % of what the throughput of both levels says.
+
+**Ruled out by.** The generator being the limit, unless the service is out of cores; a load that never reached
+the knee (then the rule is silent and says how far to go).
+
+**Thresholds.** 10 % per doubling is four standard deviations of a difference of two 3-trial means at 3 %
+noise. 1.8: a curve bends over about a factor of two around its knee. The knee is known to 2.5 % at best, as
+levels within 5 % of the best count as one plateau. Without a level of one user the CPU time of a request
+stands for its time alone, a lower bound: then the finding is at most probable.
+
+**Do.** Run at or below the knee, cap what is in flight there, refuse the rest early.
+
+**Confirm.** Half, once and twice the knee: equal throughput beyond it, and R = N / X - Z.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.observe.curve_signals import gain_signal
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.saturation import (
+    BEYOND_KNEE,
+    GAIN_PER_DOUBLING,
+    ON_PLATEAU,
+    knee_interval,
+)
+from loadlens.measure import figures
+from loadlens.measure.curve import Capacity, capacity_of, cores_of, waiting_share
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.present import numbers, words
+
+ID = "saturation.plateau"
+TITLE = "throughput has reached its limit"
+EXPLAINS: tuple[str, ...] = ()
+
+SLOPE_TOLERANCE = 0.10
+MOST_FAILED = 0.01
+FULL = 0.85  # of the cores that the service may use
+GRAIN = ON_PLATEAU / 2  # levels that differ by less are one plateau: its height is known no better
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at every closed curve; the one that goes furthest beyond its knee speaks for all."""
+    ordered = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    looked = [(curve, capacity_of(curve)) for curve in ordered]
+    known = [(curve, capacity) for curve, capacity in looked if isinstance(capacity, Capacity)]
+    if not known:
+        reasons = [c.reason for _, c in looked if isinstance(c, Insufficient)]
+        return NotAssessed(ID, TITLE, reasons[0] if reasons else "no load curve")
+    found = [(f, curve) for curve, capacity in known if (f := _finding(facts, curve, capacity)) is not None]
+    if not found:
+        curve, capacity = max(known, key=lambda pair: pair[1].saturation.beyond_knee or 0.0)
+        return Absent(ID, TITLE, _silence(facts, curve, capacity))
+    best = max(found, key=lambda pair: (pair[0].grade, pair[0].impact))[0]
+    curves = tuple(curve.label for _, curve in found)
+    return replace(best, scope=", ".join(curves), curves=curves)
+
+
+def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
+    saturation, top = capacity.saturation, capacity.top
+    gain = saturation.gain_per_doubling
+    is_flat = gain < GAIN_PER_DOUBLING and saturation.verdict != "underdriven"
+    signals = [
+        gain_signal("throughput.gain", gain, is_flat),
+        _knee(curve, capacity),
+        _slope(curve, capacity),
+    ]
+    rivals = [
+        _generator(curve, top),
+        grading.shared_cores_rival(curve, top, facts.cores),
+        grading.interference_rival(top, facts.cores),
+    ]
+    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
+    if grade is None:
+        return None
+    waiting = waiting_share(curve, capacity)
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=waiting,
+        scope=curve.label,
+        statement=grading.statement(_statement(capacity)),
+        explanation=_explanation(curve, capacity, waiting),
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=_advice(capacity),
+        confirm=_confirm(capacity),
+        unknown=()
+        if capacity.alone_is_measured
+        else ("the response time of one user alone was not measured",),
+        curves=(curve.label,),
+    )
+
+
+def _knee(curve: Curve, capacity: Capacity) -> grading.Signal:
+    """The knee with its interval, and whether the last level lies well beyond it."""
+    saturation = capacity.saturation
+    if saturation.knee is None or saturation.beyond_knee is None:
+        return grading.stated("load.knee", None, text=_beyond(capacity))
+    low, high = _knee_ends(curve, capacity)
+    passed = saturation.beyond_knee >= BEYOND_KNEE
+    chip = f"knee at {words.users(saturation.knee)}"
+    evidence = Evidence("load.knee", _beyond(capacity), chip, saturation.knee, low, high, None, passed)
+    return grading.Signal(evidence, passed and capacity.alone_is_measured)
+
+
+def _knee_ends(curve: Curve, capacity: Capacity) -> tuple[float | None, float | None]:
+    """From the errors of throughput and of one user alone; a CPU time instead of that bounds it below."""
+    saturation, alone, top = capacity.saturation, curve.steps[0].response.mean, capacity.top.throughput
+    if not capacity.alone_is_measured or not isinstance(alone, Estimate) or not isinstance(top, Estimate):
+        return saturation.knee, None
+    size = saturation.capacity / top.point if top.point > 0 else 1.0
+    whole = Interval(
+        saturation.capacity,
+        None if top.low is None else top.low * size,
+        None if top.high is None else top.high * size,
+        float(top.samples),
+        top.method,
+    )
+    found = knee_interval(whole, figures.known(alone), curve.think_s)
+    # Nobody is fewer than one user, in the truth as in the estimate.
+    return (
+        None if found.low is None else max(1.0, found.low * (1 - GRAIN)),
+        None if found.high is None else max(1.0, found.high * (1 + GRAIN)),
+    )
+
+
+def _generator(curve: Curve, top: Step) -> Counter:
+    """A late generator is a rival; where the service is out of cores it is late for the want of them."""
+    found = grading.generator_rival(top)
+    is_full = bool(top.processes) and top.server_cores >= FULL * cores_of(curve, top)
+    return grading.left_open(found) if is_full else found
+
+
+def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
+    """Each further user must add 1 / X to the mean response time: R = N / X - Z at both levels."""
+    begin = capacity.saturation.plateau_from
+    if capacity.saturation.knee is not None:
+        begin = min(begin, capacity.saturation.knee)
+    beyond = [s for s in curve.steps if s.load >= begin]
+    pairs = [
+        (s.load, s.response.mean.point, sum(s.throughput_trials) / len(s.throughput_trials))
+        for s in beyond
+        if isinstance(s.response.mean, Estimate) and sum(s.throughput_trials) > 0
+    ]
+    lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
+    if lost > MOST_FAILED:
+        text = (
+            f"{numbers.percent(lost)} fail: who fails leaves early, and the response times of the "
+            f"rest say less"
+        )
+        return grading.stated("response.slope", None, text=text)
+    if len(pairs) < 2:
+        return grading.stated(
+            "response.slope", None, text="fewer than two levels beyond the knee with a mean"
+        )
+    (low_n, low_r, low_x), (high_n, high_r, high_x) = pairs[-2], pairs[-1]
+    # What little throughput still grew between the levels is no contradiction: it shortens times as well.
+    expected = (high_n / high_x - low_n / low_x) / (high_n - low_n)
+    slope = (high_r - low_r) / (high_n - low_n)
+    off = slope / expected - 1 if expected > 0 else math.inf
+    text = (
+        f"each further user adds {numbers.with_unit(slope, 's')}, 1 / throughput is "
+        f"{numbers.with_unit(expected, 's')} ({numbers.signed_percent(off)}, "
+        f"limit {numbers.percent(SLOPE_TOLERANCE)})"
+    )
+    # A mean over few, long requests scatters by more than the tolerance: then the slope decides nothing.
+    if _is_coarse(beyond[-2:]):
+        return grading.stated("response.slope", True if abs(off) <= SLOPE_TOLERANCE else None, text=text)
+    return grading.stated(
+        "response.slope",
+        abs(off) <= SLOPE_TOLERANCE,
+        text=text,
+        chip=f"R grows {numbers.signed_percent(off)} of 1/X",
+    )
+
+
+def _is_coarse(steps: list[Step]) -> bool:
+    for step in steps:
+        mean = step.response.mean
+        if not isinstance(mean, Estimate) or mean.low is None or mean.high is None:
+            return True
+        if (mean.high - mean.low) / 2 > SLOPE_TOLERANCE / 2 * mean.point:
+            return True
+    return False
+
+
+def _statement(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    rate = numbers.with_unit(saturation.capacity, "1/s")
+    if saturation.knee is None:
+        return f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones wait"
+    return f"Throughput stops at {rate} from {words.users(saturation.knee)} on; further users only wait"
+
+
+def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
+    saturation, top = capacity.saturation, capacity.top
+    first = next((s for s in curve.steps if s.load >= saturation.plateau_from), top)
+    before, after = numbers.short(first.response.mean), numbers.short(top.response.mean)
+    if first is top:
+        return f"At {top.load:g} users {numbers.percent(waiting)} of the response time is waiting."
+    return (
+        f"From {first.load:g} to {top.load:g} users throughput stays at "
+        f"{numbers.with_unit(saturation.capacity, '1/s')} while the mean response time goes "
+        f"from {before} to {after}."
+    )
+
+
+def _beyond(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    if saturation.knee is None or saturation.beyond_knee is None:
+        return "the knee is not known: no level of one user, and no CPU time of a request"
+    most, least = ("", "") if capacity.alone_is_measured else ("at most ", "at least ")
+    return (
+        f"the last level lies {most}{saturation.beyond_knee:.1f} times beyond the knee of {least}"
+        f"{words.users(saturation.knee)} (limit {BEYOND_KNEE})"
+    )
+
+
+def _advice(capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    knee = saturation.knee if saturation.knee is not None else saturation.plateau_from
+    rate = numbers.with_unit(saturation.capacity, "1/s")
+    return f"Keep at most {max(1, round(knee))} in flight at once and refuse the rest early: {rate} stays."
+
+
+def _confirm(capacity: Capacity) -> str:
+    knee = max(1, round(capacity.saturation.knee or capacity.saturation.plateau_from))
+    return (
+        f"users {max(1, knee // 2)}, {knee} and {2 * knee}: throughput equal beyond the knee, R = N / X - Z"
+    )
+
+
+def _silence(facts: Facts, curve: Curve, capacity: Capacity) -> str:
+    saturation = capacity.saturation
+    if saturation.verdict == "underdriven":
+        target = 2 * capacity.top.load
+        if saturation.knee is not None:
+            target = max(target, BEYOND_KNEE * saturation.knee)
+        return f"underdriven on {curve.label}: {saturation.reason}; go on to {target:.0f} users"
+    generator = _generator(curve, capacity.top)
+    if generator.ruled_out is False:
+        return f"on {curve.label} the generator was the limit ({generator.text})"
+    return f"on {curve.label}: {_slope(curve, capacity).evidence.text}"

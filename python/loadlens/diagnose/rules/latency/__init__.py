@@ -1,0 +1,1 @@
+"""Rules about the distribution of response time: slow paths and pauses."""

@@ -1,0 +1,320 @@
+"""A fixed share of the requests takes a fixed time longer.
+
+**Means.** Requests of one class take one of two paths: most are quick, some take a longer time that does not
+depend on the load, such as a cache that misses, a second service that is asked, a timer. Every quantile
+above the share of the quick ones is the slow path's alone, and the mean is of nobody.
+
+**Needs.** The response times fall into hills with a valley between them (density on a logarithmic axis falls
+to half of the lower hill); the last one holds at least 0.5 % of the requests and is three times as slow as
+the one below. It is there at the lowest level of load too, where nobody waits for others (five slow requests
+at least, the look with dense probes included), and its distance to the one below is the same at every level
+where requests hardly wait for each other, within 10 % of their median. Its share is the same in both halves
+of all trials. What met a standstill or was the first request of its connection is left out before.
+
+**Ruled out by.** Levels with enough requests and a single hill. Probes that wait for the end of the slow
+requests too: then everything stands still, and it is no path. TCP's timers, when the wait lies within the
+answer or the kernel sent as many segments again. A share that comes and goes, as of a service that was cold.
+A CPU quota that stops the service. Other programs or machines that were found to take its cores: they make
+waits of some 10 ms for many, so they rule out a path that is 100 ms longer or less, and leave a longer one
+open. A generator that was late by as much.
+
+**Thresholds.** 0.5 %: the shortest tail that 200 requests can show. 3: steps of queueing behind equal work
+look like hills of a ratio below. 10 %: queues would change the distance by far more. Levels whose quick
+requests take more than twice as long as alone are left out: their hills run into each other.
+
+**Do.** Find what the slow ones share: give that call a cache, run it beside the others, or answer without it
+after a time-out. The mean falls by share times time longer; where all threads are taken each that it holds is
+free for others, and the pool's model says how much more they answer.
+
+**Confirm.** A label on requests that take that path: all slow ones have it. Without the path its hill is
+gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from loadlens.diagnose import grading
+from loadlens.estimate import mixtures
+from loadlens.measure import figures
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.shapes import SlowLevel, SlowPath
+from loadlens.present import numbers
+
+ID = "mixture.slow-path"
+TITLE = "a share of the requests takes a fixed time longer"
+EXPLAINS: tuple[str, ...] = ()
+
+TOGETHER = 0.5
+LATE = 0.1  # of the shift
+BEYOND_P99 = 0.01  # of the requests
+DELAYED_ACK_S = 0.04
+FEWEST_RETRANSMITTED = 0.5  # segments sent again for each slow request
+TAKEN_S = 0.1  # whoever shares a core takes it for less at a time
+STOPS = ("cgroup.throttled", "pause.periodic", "host.interference")
+
+
+def assess_after(
+    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
+) -> Finding | Absent | NotAssessed:
+    """Look at every class of every curve."""
+    looks = [(curve, path) for curve in facts.curves for path in curve.slow_paths]
+    if not looks:
+        return NotAssessed(ID, TITLE, "needs every request of a trial in its log: none was kept whole")
+    known = [(curve, path) for curve, path in looks if path.most >= mixtures.FEWEST]
+    if not known:
+        most = max(path.most for _, path in looks)
+        return NotAssessed(ID, TITLE, f"{most} requests at one level, needs {mixtures.FEWEST}")
+    findings = [o for o in others if isinstance(o, Finding) and o.grade >= Grade.PROBABLE]
+    found = [one for curve, path in known if (one := _finding(curve, path, findings)) is not None]
+    if found:
+        return grading.strongest(found)
+    return Absent(ID, TITLE, _silence([path for _, path in known]))
+
+
+def _levels(path: SlowPath) -> list[SlowLevel]:
+    return [*([path.alone] if path.alone is not None else []), *path.levels]
+
+
+def _finding(curve: Curve, path: SlowPath, findings: Sequence[Finding]) -> Finding | None:
+    if not _levels(path) or path.weight is None or path.shift is None:
+        return None
+    signals = _signals(path)
+    rivals = _rivals(curve, path, findings)
+    # A path that was seen at no second level may be one of a few long requests.
+    cap = Grade.STRONG if path.levels else Grade.PROBABLE
+    grade = grading.grade_of(signals, rivals, cap=cap)
+    if grade is None or not isinstance(path.weight, Estimate) or not isinstance(path.shift, Estimate):
+        return None
+    share, later = path.weight.point, numbers.with_unit(path.shift.point, "s")
+    ratio = max(level.ratio for level in _levels(path))
+    saved = numbers.with_unit(share * path.shift.point, "s")
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=_impact(path),
+        scope=f"{path.label} · {curve.label}",
+        statement=grading.statement(
+            f"{numbers.percent(share)} of {path.request} take {later} longer, {_where(curve, path)}"
+        ),
+        explanation=f"Quantiles above p{_edge(share)} are the slow path's alone, {ratio:.0f} times the "
+        "usual; the mean of both is a time that no request takes.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=f"Find what these {numbers.percent(share)} share (a miss, a second call, a timer): cache it, "
+        f"run it beside the rest, or answer without it; the mean falls by {saved}.",
+        confirm="a label on what takes that path: all slow requests carry it; without it the hill is gone",
+        curves=(curve.label,),
+    )
+
+
+def _where(curve: Curve, path: SlowPath) -> str:
+    """`at 1 to 8 users alike`: the levels at which it was seen, and no others."""
+    loads = sorted({level.load for level in _levels(path)})
+    low, high = f"{loads[0]:g}", f"{loads[-1]:g}"
+    unit = "requests/s" if not curve.is_closed else "user" if high == "1" else "users"
+    return f"at {low} {unit}" if low == high else f"at {low} to {high} {unit} alike"
+
+
+def _edge(share: float) -> str:
+    return f"{100 * (1 - share):.3g}"
+
+
+def _impact(path: SlowPath) -> float:
+    """Share of the mean response time that the slow path's wait is."""
+    assert isinstance(path.weight, Estimate)
+    assert isinstance(path.shift, Estimate)
+    ratio = median(level.ratio for level in _levels(path))
+    extra = path.weight.point * path.shift.point
+    usual = path.shift.point / max(ratio - 1, 1e-9)
+    return min(1.0, extra / (extra + usual))
+
+
+def _signals(path: SlowPath) -> list[grading.Signal]:
+    assert path.weight is not None
+    assert path.shift is not None
+    levels = _levels(path)
+    ratio = min(level.ratio for level in levels)
+    shifts = [level.shift.point for level in levels if isinstance(level.shift, Estimate)]
+    constant = mixtures.is_constant(shifts)
+    at = ", ".join(f"{level.load:g}" for level in levels)
+    count = sum(level.slow for level in levels)
+    return [
+        grading.at_least(
+            "component.weight",
+            path.weight,
+            mixtures.LEAST_WEIGHT,
+            text=f"{numbers.shown(path.weight)} of {path.request} lie in a hill of their own, {count} "
+            f"requests "
+            f"(limit {numbers.percent(mixtures.LEAST_WEIGHT)})",
+            chip=f"{numbers.short(path.weight)} are slow",
+        ),
+        grading.at_least(
+            "component.shift",
+            path.shift,
+            0.0,
+            text=f"they take {numbers.shown(path.shift)} longer than the others",
+            chip=f"{numbers.short(path.shift)} longer",
+        ),
+        grading.stated(
+            "component.ratio",
+            ratio >= mixtures.SLOW_RATIO,
+            text=f"{ratio:.1f} times as long at least (limit {mixtures.SLOW_RATIO:g})",
+            chip=f"{ratio:.1f} times as long",
+        ),
+        grading.stated(
+            "component.alone",
+            None if path.alone is None else path.alone.ratio >= mixtures.SLOW_RATIO,
+            text=_alone_text(path),
+            chip="" if path.alone is None else f"alone: {numbers.short(path.alone.weight)} slow",
+        ),
+        grading.stated(
+            "component.constant",
+            constant,
+            text=f"the same time longer at {at} users, within {numbers.percent(mixtures.CONSTANT)}"
+            if constant
+            else f"seen at {at} users only"
+            if constant is None
+            else f"the distance changes with the load: {_listed(shifts)}",
+            chip="the same at every load" if constant else "",
+        ),
+    ]
+
+
+def _alone_text(path: SlowPath) -> str:
+    if path.alone is None:
+        few = f"{path.alone_requests} requests at the lowest load"
+        return f"too few slow ones among {few}: more of these are needed"
+    slow, whole = path.alone.slow, path.alone.requests
+    return (
+        f"there at the lowest load too: {slow} of {whole} requests, {numbers.shown(path.alone.shift)} longer"
+    )
+
+
+def _rivals(curve: Curve, path: SlowPath, findings: Sequence[Finding]) -> list[Counter]:
+    assert path.shift is not None
+    shift = figures.point(path.shift)
+    stops = [f.rule for f in findings if f.rule in STOPS and curve.label in f.curves]
+    sees = path.unseen_s is not None and path.unseen_s <= shift
+    stands = path.together is not None and path.together >= TOGETHER
+    return [
+        grading.rival(
+            "standstills",
+            _standstill_text(path),
+            False if stands else True if sees or path.together is not None else None,
+        ),
+        grading.rival(
+            "a stop that was found",
+            f"{', '.join(stops)}: found"
+            if stops
+            else "no quota, pause at a period or other program was found",
+            _without(stops, shift, is_seen=sees),
+        ),
+        grading.rival("first requests of connections", f"{path.opening} such were left out beforehand", True),
+        grading.rival("time-outs", "successes alone are looked at; what a time-out ended is none", True),
+        _timer_rival(curve, path, shift),
+        _generator_rival(curve.steps[0], path, shift),
+        grading.rival(
+            "a cold or busy spell",
+            "the share is the same in the halves of all trials"
+            if path.is_even
+            else "the share comes and goes"
+            if path.is_even is False
+            else "too few to say whether the share comes and goes",
+            path.is_even,
+        ),
+        grading.rival(
+            "queueing",
+            f"levels with a single hill: {', '.join(f'{load:g}' for load in path.lacking)} users"
+            if path.lacking
+            else "there where nobody waits for others, and at every such level",
+            not path.lacking,
+        ),
+    ]
+
+
+def _without(stops: Sequence[str], shift: float, *, is_seen: bool) -> bool | None:
+    """Pauses were left out one by one where they would be seen; a quota's stops are too short for that."""
+    left = [stop for stop in stops if not (stop == "pause.periodic" and is_seen)]
+    if "cgroup.throttled" in left or ("host.interference" in left and shift <= TAKEN_S):
+        return False
+    return None if left else True
+
+
+def _generator_rival(step: Step, path: SlowPath, shift: float) -> Counter:
+    """Requests that only the generator held up: ruled out when it was late by far less, for as many."""
+    late = step.generator.lag_p99_s
+    if late is None:
+        return grading.rival("generator", "its lateness was not recorded", None)
+    text = f"late {numbers.with_unit(late, 's')} at p99 at the lowest load"
+    if isinstance(path.weight, Estimate) and path.weight.point <= BEYOND_P99 and late < shift:
+        return grading.rival("generator", f"{text}; as few as are slow lie beyond that", None)
+    return grading.rival(
+        "generator", text, True if late <= LATE * shift else False if late >= shift else None
+    )
+
+
+def _standstill_text(path: SlowPath) -> str:
+    parts = [f"{path.met} requests that met one were left out"]
+    if path.unseen_s is not None:
+        parts.append(f"one of {numbers.with_unit(path.unseen_s, 's')} would have been seen")
+    if path.together is not None:
+        parts.append(
+            f"{numbers.percent(path.together)} of the probes beside slow requests waited for their end"
+        )
+    return "; ".join(parts)
+
+
+def _timer_rival(curve: Curve, path: SlowPath, shift: float) -> Counter:
+    name = mixtures.timer_of(shift)
+    later = numbers.with_unit(shift, "s")
+    if path.in_answer is not None and path.in_answer >= TOGETHER and name is not None:
+        return grading.rival("TCP's timers", f"{later} ({name}), waited for within the answer", False)
+    if name is None:
+        return grading.rival("TCP's timers", f"{later} is none of them", True)
+    if name == mixtures.TCP_TIMERS[DELAYED_ACK_S]:  # it sends nothing again
+        text = f"{later} is one ({name}); one between the service and what it asks is not seen from outside"
+        return grading.rival("TCP's timers", text, None)
+    again = _retransmitted(curve.steps)
+    slow = sum(level.slow for level in _levels(path))
+    if again is None:
+        return grading.rival(
+            "TCP's timers", f"{later} is one ({name}); segments sent again were not read", None
+        )
+    text = f"{later} is one ({name}); {again:.0f} segments were sent again for {slow} slow requests"
+    return grading.rival("TCP's timers", text, again < FEWEST_RETRANSMITTED * slow)
+
+
+def _retransmitted(steps: Sequence[Step]) -> float | None:
+    known = [
+        step.kernel.retransmitted
+        for step in steps
+        if step.kernel is not None and step.kernel.retransmitted is not None
+    ]
+    return sum(known) if known else None
+
+
+def _listed(seconds: Sequence[float]) -> str:
+    return ", ".join(numbers.with_unit(value, "s") for value in seconds)
+
+
+def _silence(paths: Sequence[SlowPath]) -> str:
+    best = max(paths, key=lambda path: len(_levels(path)))
+    levels = _levels(best)
+    if not levels:
+        requests, least = sum(path.requests for path in paths), numbers.percent(mixtures.LEAST_WEIGHT)
+        unseen = f"a path of less than {least} was not assessed"
+        return f"one hill at every load in {requests:,} requests; {unseen}"
+    if best.together is not None and best.together >= TOGETHER:
+        held = numbers.percent(best.together)
+        return f"{held} of the probes beside slow requests wait for their end: a stop, no path"
+    if best.lacking:
+        return f"two hills at {levels[0].load:g} users and one at {best.lacking[0]:g}"
+    if best.is_even is False:
+        return "two hills, and the share of the slow one comes and goes over the trials"
+    shifts = [level.shift.point for level in levels if isinstance(level.shift, Estimate)]
+    if mixtures.is_constant(shifts) is False:
+        return f"the distance of the hills changes with the load: {_listed(shifts)}"
+    return f"two hills at {len(levels)} levels that a timer, a quota or their ratio explains"

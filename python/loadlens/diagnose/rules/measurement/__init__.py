@@ -1,0 +1,1 @@
+"""Rules about the measurement itself: generator, steady state, accounting, sample size."""

@@ -1,0 +1,1 @@
+"""Rules about memory, disks, logs, and growth over time."""

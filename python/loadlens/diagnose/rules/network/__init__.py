@@ -1,0 +1,1 @@
+"""Rules about connections, ports and bandwidth."""

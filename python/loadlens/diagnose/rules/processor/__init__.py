@@ -1,0 +1,1 @@
+"""Rules about CPU time: cores, event loops, quotas, neighbours."""

@@ -1,0 +1,230 @@
+"""Something else on the machine took processor time from the service.
+
+**Means.** A neighbour program, or another machine on the same host, had cores that the service wanted. What
+was measured is what was left, and another day gives other figures.
+
+**Needs.** One of two things. Programs that belong neither to the services nor to Loadlens use 10 % of the
+machine's cores or more, the kernel's soft interrupts aside, and a tenth or more of those that the service may
+use and did not get, while the service's threads wait for a core for 5 % of the time that they run, and for
+5 % of the time that requests are under way, or more. Or the hypervisor gave more than 1 % of the machine's
+time to others.
+
+**Ruled out by.** Work of others that grows with the load: a database or a proxy that the service uses and
+that was not named is a part of it. Where no other level, or one with hardly another throughput, tells that,
+they are suspected at most. Cores of the service's own, where it never waits, or which it uses up itself: its
+threads then wait for each other. What was taken at lighter levels only explains no other finding: those are
+about the highest load.
+
+**Thresholds.** 10 % of the machine: a monitor and a shell stay below, and the kernel's work for the network
+belongs to no program. 5 % of waiting moves a response time by as much. 1 % stolen: beyond, CPU time of a
+request varies by more than its noise; below 10 % it is suspected, and explains no other finding: a plateau is
+not made by so little. Work of others counts as constant when it falls by a fifth while throughput does not,
+or when at least half of it does not grow with throughput, from 1.25 times of it on.
+
+**Do.** Stop what runs beside it, or give the service cores of its own, and repeat the trials that met it. A
+service that lacks them then does what they bear by the CPU time of a request.
+
+**Confirm.** The lightest and the highest level again on an idle machine.
+"""
+
+from __future__ import annotations
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.observe.curve_signals import waits_signal
+from loadlens.measure.curve import (
+    OTHERS_MATTER,
+    SERVICE_WAITS,
+    completed,
+    cores_of,
+    held_together,
+    requests_wait,
+)
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+from loadlens.present import numbers
+
+ID = "host.interference"
+TITLE = "something else took the machine's time"
+EXPLAINS: tuple[str, ...] = ("colocation.contention", "cpu.saturated", "saturation.plateau")
+
+MOST_STOLEN = 0.01
+CONSTANT = 0.5  # of the work of others that does not grow with throughput
+FALLS_TO = 0.8  # of their work, while throughput does not fall
+LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at every level of every curve."""
+    steps = [(curve, step) for curve in facts.curves for step in curve.steps]
+    others = [(curve, step) for curve, step in steps if step.other_cores is not None]
+    stolen = [(curve, step) for curve, step in steps if step.steal is not None]
+    if not others and not stolen:
+        return NotAssessed(ID, TITLE, "needs the CPU of the machine and of the service's processes")
+    found = [f for curve, step in others if (f := _neighbour(facts, curve, step)) is not None]
+    found += [f for curve, step in stolen if (f := _stolen(curve, step)) is not None]
+    if found:
+        return grading.strongest(found)
+    return Absent(ID, TITLE, _silence(facts, others, stolen))
+
+
+def _neighbour(facts: Facts, curve: Curve, step: Step) -> Finding | None:
+    used = used_by_others(curve, step)
+    share = used / facts.cores
+    signals = [
+        grading.stated(
+            "others.cores",
+            share >= OTHERS_MATTER,
+            text=f"other programs use {used:.2f} of {facts.cores} cores "
+            f"(limit {OTHERS_MATTER * facts.cores:.2g})",
+            chip=f"others use {used:.2f} cores",
+        ),
+        waits_signal(step),
+        _lacked(curve, step),
+        _felt(step),
+    ]
+    rivals = (_part_of_it(curve, step),)
+    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
+    if grade is None:
+        return None
+    if rivals[0].ruled_out is None:
+        grade = Grade.SUSPECTED  # a database that nobody named would look just so
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=used / (used + step.server_cores) if used + step.server_cores else 0.0,
+        scope=f"{curve.label} · {step.label}",
+        statement=grading.statement(
+            f"Other programs use {used:.2f} of {facts.cores} cores while the service waits for one"
+        ),
+        explanation=f"The service itself uses {step.server_cores:.2f}; what it could do alone is not known.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=rivals,
+        advice=f"Stop what runs beside it ({used:.2f} cores) or give the service its own, then repeat.",
+        confirm="the lightest and the highest level again on an idle machine",
+        curves=(curve.label,),
+        explains_others=_is_taken(curve, curve.steps[-1]),
+    )
+
+
+def _lacked(curve: Curve, step: Step) -> grading.Signal:
+    """Whoever has all that he may use lost nothing to others: his threads wait for each other."""
+    may = cores_of(curve, step)
+    return grading.stated(
+        "service.lacks",
+        _is_taken(curve, step),
+        text=f"the service uses {step.server_cores:.2f} of the {may:g} cores that it may use, others took "
+        f"{_taken(curve, step):.2f} of them at most (limit {OTHERS_MATTER * may:.2g})",
+    )
+
+
+def _is_taken(curve: Curve, step: Step) -> bool:
+    return _taken(curve, step) >= OTHERS_MATTER * cores_of(curve, step)
+
+
+def _taken(curve: Curve, step: Step) -> float:
+    """Cores that the service might have had and others used, at most."""
+    lab = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
+    return min(used_by_others(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
+
+
+def _felt(step: Step) -> grading.Signal:
+    """A twentieth of hardly any running is nothing: waiting is held against the requests' own time."""
+    share = requests_wait(step)
+    if share is None:
+        return grading.stated(
+            "requests.wait", None, text="what part of their time requests wait for a core is not known"
+        )
+    return grading.stated(
+        "requests.wait",
+        share >= SERVICE_WAITS,
+        text=f"requests wait for a core {numbers.percent(share)} of the time that they are under way "
+        f"(limit {numbers.percent(SERVICE_WAITS)})",
+    )
+
+
+def used_by_others(curve: Curve, step: Step) -> float:
+    """Cores that programs of others used: what no process is known for, less the soft interrupts.
+
+    Where generator and services together are held to some cores, what is used elsewhere takes none of them.
+    """
+    used, own = (step.other_cores or 0.0) - (step.quality.soft_cores or 0.0), held_together(curve, step)
+    if own is not None:
+        used = min(used, own.busy - own.lab - step.server_cores)
+    return max(0.0, used)
+
+
+def _part_of_it(curve: Curve, step: Step) -> Counter:
+    """Work that grows with throughput belongs to the service, whoever does it."""
+    name = "an unnamed part of the service"
+    known = [s for s in curve.steps if s.other_cores is not None]
+    first, last = (step, known[-1]) if step is known[0] else (known[0], step)
+    if first is last:
+        return grading.rival(name, "there is no other level to compare", None)
+    before, now, done = used_by_others(curve, first), used_by_others(curve, last), completed(first)
+    growth = completed(last) / done if done > 0 else 0.0
+    text = (
+        f"others use {before:.2f} cores at {first.load:g} and {now:.2f} at {last.load:g}, "
+        f"with {growth:.2f} times the throughput"
+    )
+    if growth >= 1 and now <= FALLS_TO * before:
+        return grading.rival(name, text, True)
+    if growth < LEAST_GROWTH:
+        return grading.rival(name, text, None)
+    constant = before - (now - before) / (growth - 1)  # what is left of them without any load
+    return grading.rival(name, text, constant >= CONSTANT * used_by_others(curve, step))
+
+
+def _stolen(curve: Curve, step: Step) -> Finding | None:
+    steal, worst = step.stolen or 0.0, step.steal or 0.0
+    is_much = steal >= OTHERS_MATTER
+    signals = [
+        grading.stated(
+            "host.steal",
+            steal > MOST_STOLEN,
+            text=f"the hypervisor gave {numbers.percent(steal)} of the machine to others "
+            f"(limit {numbers.percent(MOST_STOLEN)})",
+            chip=f"{numbers.percent(steal)} stolen",
+        ),
+        grading.stated(
+            "host.steal-limits",
+            True if is_much else None,
+            text="so much is gone that what the service lacked may be in it"
+            if is_much
+            else f"whether the service felt it is not known below {numbers.percent(OTHERS_MATTER)}",
+        ),
+    ]
+    grade = grading.grade_of(signals, (), cap=grading.cap_of(curve))
+    if grade is None:
+        return None
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=min(1.0, steal),
+        scope=f"{curve.label} · {step.label}",
+        statement=grading.statement(f"Other machines on this host took {numbers.percent(steal)} of its time"),
+        explanation=f"The mean of this level's trials, {numbers.percent(worst)} in the worst: its figures "
+        f"are "
+        "those of a slower machine.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=(),
+        advice=f"Repeat {step.label} at a quieter time, or on a machine that shares nothing.",
+        confirm="the same level again while nothing is stolen",
+        curves=(curve.label,),
+        explains_others=(curve.steps[-1].stolen or 0.0) >= OTHERS_MATTER,
+    )
+
+
+def _silence(facts: Facts, others: list[tuple[Curve, Step]], stolen: list[tuple[Curve, Step]]) -> str:
+    parts = []
+    if others:
+        curve, worst = max(others, key=lambda pair: used_by_others(*pair))
+        text = f"other programs use up to {used_by_others(curve, worst):.2f} of {facts.cores} cores"
+        rival = _part_of_it(curve, worst)
+        if rival.ruled_out is False:
+            text += f", and more under load ({rival.text}): they work for the service"
+        elif not _is_taken(curve, worst):
+            text += f"; {_lacked(curve, worst).evidence.text}"
+        parts.append(text)
+    if stolen:
+        parts.append(f"{numbers.percent(max(s.steal or 0.0 for _, s in stolen))} was stolen at most")
+    return "; ".join(parts)

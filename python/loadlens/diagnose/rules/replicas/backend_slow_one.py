@@ -1,0 +1,277 @@
+"""One replica is slower than the others.
+
+**Means.** Of several replicas that do the same work one takes longer for it. A share of all requests is slow,
+and where turns are equal the service is full when that one is.
+
+**Needs.** Below the knee the slowest replica takes 1.25 times as long for a request as the others do on
+average, the interval above 1.1; it gets no more than 1.1 times the mean of the requests; each request goes to
+one of the replicas. Without such an interval it is suspected: a few answers of equal replicas differ by more.
+So it is where the load asks several kinds of requests: a gateway may send each kind elsewhere.
+
+**Estimated by.** Where the times of all replicas have intervals, the ratio of their means over all requests
+below the knee, with the errors of both. Else three levels or more are so many looks at one ratio: their
+geometric mean, with Student's t on its logarithm; the times told are geometric means over the levels then,
+too. With fewer levels it is the ratio of the means again, and its interval is open.
+
+**Ruled out by.** More requests than the others get (then it is the balancer); waiting for a core that is half
+of the difference (then it is the place, not the replica); a server that the load does not ask; a generator
+that did not send in time.
+
+**Thresholds.** 1.25: what a third of the requests lose is then a twelfth of the mean. Times below 1 ms are
+not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
+
+**Do.** Look at that replica: its host, its disk, its cache, its version; take it out of the turns meanwhile.
+
+**Confirm.** Swap its host or core with another: slowness goes along with the replica, or stays.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.observe.replica_balance import (
+    Level,
+    alike,
+    asked_rival,
+    covered,
+    levels_of,
+    seconds,
+    why_none,
+)
+from loadlens.estimate.interval import Interval
+from loadlens.estimate.over_trials import over_trials
+from loadlens.measure import figures
+from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+
+ID = "backend.slow-one"
+TITLE = "one replica is slower"
+EXPLAINS: tuple[str, ...] = (
+    "saturation.plateau",
+    "mixture.slow-path",
+    "downstream.serialised",
+    "threads.pool-limit",
+    "outside.handler-wait",
+)
+
+SLOWER = 1.25
+LEAST_SLOWER = 1.1  # the lower end
+EVEN = 1.1  # times the mean of the requests
+FEWEST = 20  # requests of each replica below the knee
+LEAST_S = 0.001  # of the others: below, steps of the clock decide
+PLACED = 0.5  # of the difference: waiting for a core beyond it is the cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """What a request takes at one replica, over the levels below the knee."""
+
+    label: str
+    place: int
+    seconds: float
+    half: float | None  # of its interval; none: open
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Slowest:
+    """The slowest beside the mean of the others."""
+
+    own: _Time
+    others_s: float
+    ratio: Interval  # how many times as long it takes, by one estimator; open: too little was seen
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look below the knee of every curve."""
+    looked = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
+    if not looked:
+        return NotAssessed(ID, TITLE, why_none(facts))
+    known = [
+        (curve, levels, slowest)
+        for curve, levels in looked
+        if (slowest := _slowest(_below_the_knee(curve, levels))) is not None
+    ]
+    if not known:
+        return NotAssessed(
+            ID,
+            TITLE,
+            f"needs {FEWEST} requests of each replica below the knee that take {seconds(LEAST_S)} or more",
+        )
+    found = [f for curve, levels, s in known if (f := _finding(curve, levels, s)) is not None]
+    if found:
+        return grading.for_all(found)
+    _, levels, slowest = max(known, key=lambda one: one[2].ratio.point)
+    return Absent(ID, TITLE, _silence(levels, slowest))
+
+
+def slowest_of(curve: Curve, replicas: int) -> int | None:
+    """Place of the replica that is named, among so many; none: it is not known."""
+    for levels in levels_of(curve).values():
+        slowest = _slowest(_below_the_knee(curve, levels))
+        if slowest is not None and len(levels[-1].balance.replicas) == replicas:
+            return slowest.own.place
+    return None
+
+
+def _below_the_knee(curve: Curve, levels: list[Level]) -> list[Level]:
+    """Where a full replica does not make its requests wait; the lightest level, where no knee is known."""
+    capacity = capacity_of(curve)
+    knee = capacity.saturation.knee if isinstance(capacity, Capacity) else None
+    return levels[:1] if knee is None else [level for level in levels if level.step.load <= knee]
+
+
+def _slowest(levels: list[Level]) -> _Slowest | None:
+    """Over the levels that timed every replica: means over other levels would be of other loads."""
+    timed = [one for one in levels if all(isinstance(r.time, Estimate) for r in one.balance.replicas)]
+    if not timed:
+        return None
+    times = [_over(timed, place) for place in range(len(timed[0].balance.replicas))]
+    if min(time.requests for time in times) < FEWEST:
+        return None
+    own = max(times, key=lambda time: time.seconds)
+    others = [time for time in times if time is not own]
+    mean = sum(time.seconds for time in others) / len(others)
+    if mean < LEAST_S:
+        return None
+    return _of_times(own, others, mean) or _of_levels(own, timed) or _without_interval(own, mean)
+
+
+def _of_times(own: _Time, others: list[_Time], mean: float) -> _Slowest | None:
+    """The ratio of the means over all requests; none where one of the times has no interval."""
+    halves = [time.half for time in others if time.half is not None]
+    if own.half is None or len(halves) < len(others):
+        return None
+    beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
+    ratio = own.seconds / mean
+    half = ratio * math.hypot(own.half / own.seconds, beside / mean)
+    return _Slowest(own, mean, Interval(ratio, ratio - half, ratio + half, own.requests, "ratio of means"))
+
+
+def _of_levels(own: _Time, timed: list[Level]) -> _Slowest | None:
+    """The typical ratio of several levels, each a look at the same one; none where they are too few.
+
+    Its ends stand about the mean of the levels, in which all count alike: the ratio of means over requests,
+    most of which a single level may have had, could lie outside.
+    """
+    looks = [_beside(level, own.place) for level in timed]
+    if any(look is None for look in looks):
+        return None
+    pairs = np.array(looks, dtype=np.float64)
+    found = over_trials(pairs[:, 0] / pairs[:, 1])
+    if not isinstance(found, Interval):
+        return None
+    others_s = float(np.exp(np.log(pairs[:, 1]).mean()))
+    return _Slowest(replace(own, seconds=found.point * others_s), others_s, found)
+
+
+def _without_interval(own: _Time, mean: float) -> _Slowest:
+    return _Slowest(own, mean, Interval(own.seconds / mean, None, None, own.requests, "ratio of means"))
+
+
+def _beside(level: Level, place: int) -> tuple[float, float] | None:
+    """Its time and the mean of the others at one level, seconds; none: it cannot be told."""
+    times = [figures.point(replica.time) for replica in level.balance.replicas]
+    others = (sum(times) - times[place]) / (len(times) - 1)
+    return (times[place], others) if times[place] > 0 and others > 0 else None
+
+
+def _over(levels: list[Level], place: int) -> _Time:
+    """One replica over several levels that timed all, each weighted by the requests of all of them."""
+    whole = sum(level.requests for level in levels)
+    mean, square, is_open = 0.0, 0.0, False
+    for level in levels:
+        time = level.balance.replicas[place].time
+        assert isinstance(time, Estimate)
+        weight = level.requests / whole
+        mean += weight * time.point
+        is_open |= time.low is None or time.high is None
+        if time.low is not None and time.high is not None:
+            square += (weight * (time.high - time.low) / 2) ** 2
+    own = [level.balance.replicas[place] for level in levels]
+    requests = sum(replica.requests for replica in own)
+    return _Time(own[0].label, place, mean, None if is_open else math.sqrt(square), requests)
+
+
+def _signals(levels: list[Level], slowest: _Slowest) -> list[grading.Signal]:
+    ratio, low = slowest.ratio.point, slowest.ratio.low
+    is_clear = low is not None and low >= LEAST_SLOWER
+    begins = "has no lower end" if low is None else f"begins at {low:.2f}"
+    evidence = Evidence(
+        "backends.slowest-ratio",
+        f"the slowest takes {seconds(slowest.own.seconds)} for a request, the others "
+        f"{seconds(slowest.others_s)} on average: {ratio:.2f} times (limit {SLOWER}); "
+        f"its interval {begins} (limit {LEAST_SLOWER})",
+        f"{ratio:.2f} times as slow",
+        ratio,
+        low,
+        slowest.ratio.high,
+        SLOWER,
+        None if ratio >= SLOWER and not is_clear else ratio >= SLOWER,
+    )
+    share = levels[-1].shares[slowest.own.place] * len(levels[-1].shares)
+    even = grading.stated(
+        "backends.share",
+        share <= EVEN,
+        text=f"it gets {share:.2f} times the mean of the requests (limit {EVEN})",
+        chip=f"{share:.2f} of a fair share",
+    )
+    return [grading.Signal(evidence, is_clear), even, covered(levels[-1]), *alike(levels[-1])]
+
+
+def _rivals(levels: list[Level], slowest: _Slowest) -> list[Counter]:
+    return [
+        _placement(levels[0], slowest),
+        asked_rival(levels, slowest.own.place),
+        grading.generator_rival(levels[0].step),
+    ]
+
+
+def _placement(level: Level, slowest: _Slowest) -> Counter:
+    """A busier core under the slow replica: ruled out while its processes hardly wait for one."""
+    name, rate = "a busier core", level.step.throughput
+    waits = [replica.waiting for replica in level.balance.replicas]
+    points = [wait.point for wait in waits if isinstance(wait, Estimate)]
+    if len(points) < len(waits) or not isinstance(rate, Estimate) or rate.point <= 0:
+        return grading.rival(name, "how long its processes wait for a core is not known", None)
+    place = slowest.own.place
+    beside = (sum(points) - points[place]) / (len(points) - 1)
+    share = level.shares[place]
+    each = max(0.0, points[place] - beside) / (share * rate.point) if share > 0 else 0.0
+    more = slowest.own.seconds - slowest.others_s
+    text = f"it waits {seconds(each)} longer for a core a request, and takes {seconds(more)} longer"
+    return grading.rival(name, text, each < PLACED * more)
+
+
+def _finding(curve: Curve, levels: list[Level], slowest: _Slowest) -> Finding | None:
+    signals, rivals = _signals(levels, slowest), _rivals(levels, slowest)
+    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
+    if grade is None:
+        return None
+    count, ratio = len(levels[0].balance.replicas), slowest.ratio.point
+    own, others = seconds(slowest.own.seconds), seconds(slowest.others_s)
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=1 - 1 / ratio,
+        scope=curve.label,
+        statement=grading.statement(
+            f"One of {count} replicas takes {ratio:.2f} times as long as the others ({own}, not {others})"
+        ),
+        explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
+        f"{count} to its own pace: as fast as the others they would bear {ratio:.1f} times as much.",
+        confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
+        curves=(curve.label,),
+    )
+
+
+def _silence(levels: list[Level], slowest: _Slowest) -> str:
+    return grading.reason(_signals(levels, slowest), _rivals(levels, slowest))

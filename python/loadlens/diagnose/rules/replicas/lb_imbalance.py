@@ -1,0 +1,236 @@
+"""Requests are spread unevenly over replicas, and the most loaded one is the limit.
+
+**Means.** One of several replicas gets so many of the requests that it is full while others have room: the
+service does as much as that one bears.
+
+**Needs.** At the highest load the most loaded replica gets 1.25 times the mean or more; there it takes 1.5
+times as long for a request as at the lightest load, and its time has grown 1.5 times as much as that of the
+least loaded one; each request goes to one of the replicas; more users bring no more throughput (a load that
+ended before is no sight of a limit: then it is suspected).
+
+**Ruled out by.** So few connections that hashing them fairly is as uneven one time in twenty; a server that
+the load does not ask at all (its share falls as the load grows); a replica that is slower from the start (not
+excluded then); a generator that did not send in time.
+
+**Thresholds.** 1.25 times the mean costs a fifth of the capacity. 1.5: the most loaded queue at 80 % of its
+capacity takes five times its idle time, the mean of replicas at 64 % less than three.
+
+**Do.** Least connections instead of turns or hashes, equal weights, more connections.
+
+**Confirm.** Four times the connections, or requests in equal turns: shares come together and capacity rises.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.observe.replica_balance import (
+    Level,
+    asked_rival,
+    covered,
+    levels_of,
+    seconds,
+    why_none,
+)
+from loadlens.estimate.connection_use import UNEVEN, Balance, balance
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.model.facts import Curve, Facts, ReplicaWatch
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.present import numbers
+
+ID = "lb.imbalance"
+TITLE = "load is uneven over replicas"
+EXPLAINS: tuple[str, ...] = (
+    "saturation.plateau",
+    "downstream.serialised",
+    "threads.pool-limit",
+    "outside.handler-wait",
+)
+
+GROWN = 1.5  # times the time at the lightest load, and times what the least loaded has grown
+SLOWER = 1.25  # at the lightest load: then it may be the replica
+LEAST_S = 0.001  # at the lightest load: below, steps of the clock decide
+
+
+def assess(facts: Facts) -> Finding | Absent | NotAssessed:
+    """Look at the highest load of every curve."""
+    looked = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
+    if not looked:
+        return NotAssessed(ID, TITLE, why_none(facts))
+    found = [f for curve, levels in looked if (f := _finding(curve, levels)) is not None]
+    if found:
+        return grading.for_all(found)
+    _, levels = max(looked, key=lambda pair: _ratio(pair[1][-1]).point)
+    return Absent(ID, TITLE, _silence(levels))
+
+
+def _hottest(level: Level) -> int:
+    return int(np.argmax(level.shares))
+
+
+def _ratio(level: Level) -> Interval:
+    """Requests of the most loaded over the mean."""
+    replicas = level.balance.replicas
+    share = replicas[_hottest(level)].share
+    assert isinstance(share, Estimate)  # `levels_of` leaves out the others
+    count, whole = len(replicas), level.requests
+    grain = 1 / whole  # a count is known to one request
+    low = None if share.low is None else count * min(share.low, share.point - grain)
+    high = None if share.high is None else count * max(share.high, share.point + grain)
+    return Interval(count * share.point, low, high, float(whole), share.method)
+
+
+def _signals(levels: list[Level]) -> list[grading.Signal]:
+    top, ratio = levels[-1], _ratio(levels[-1])
+    uneven = grading.at_least(
+        "backends.max-over-mean",
+        ratio,
+        UNEVEN,
+        text=f"the most loaded of {len(top.balance.replicas)} replicas gets {ratio.point:.2f} times the mean "
+        f"(limit {UNEVEN})",
+        chip=f"{ratio.point:.2f} times the mean",
+    )
+    return [uneven, _fullness(levels), covered(top)]
+
+
+def _fullness(levels: list[Level]) -> grading.Signal:
+    """Whether the most loaded replica makes requests wait, and the least loaded does not."""
+    hot, cold = _hottest(levels[-1]), int(np.argmin(levels[-1].shares))
+    own, beside = (_growth(levels, place) for place in (hot, cold))
+    light = _time(levels[0].balance.replicas[hot])
+    if own is None or beside is None or light is None or light < LEAST_S or len(levels) < 2:
+        return grading.stated(
+            "backends.full", None, text="how long its requests take, by level of load, is not known"
+        )
+    text = (
+        f"a request takes {own:.2g} times as long there as at the lightest load, "
+        f"{beside:.2g} times at the least loaded (limit {GROWN})"
+    )
+    passed = own >= GROWN and own >= GROWN * beside
+    return grading.stated("backends.full", passed, text=text, chip=f"{own:.2g} times its light time")
+
+
+def _limit(curve: Curve) -> list[grading.Signal]:
+    """Whether there was a limit at all; nothing of a load that does not tell."""
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity):
+        return []
+    passed = None if capacity.saturation.verdict == "underdriven" else True
+    return [grading.stated("throughput.limit", passed, text=capacity.saturation.reason)]
+
+
+def _growth(levels: list[Level], place: int) -> float | None:
+    first, last = (_time(level.balance.replicas[place]) for level in (levels[0], levels[-1]))
+    return None if first is None or last is None or first <= 0 else last / first
+
+
+def _time(replica: ReplicaWatch) -> float | None:
+    return replica.time.point if isinstance(replica.time, Estimate) else None
+
+
+def _rivals(levels: list[Level]) -> list[Counter]:
+    return [
+        _few_connections(levels),
+        asked_rival(levels, int(np.argmin(levels[-1].shares))),
+        _slow_rival(levels),
+        grading.generator_rival(levels[-1].step),
+    ]
+
+
+def _few_connections(levels: list[Level]) -> Counter:
+    """Chance: as many connections as the load opened, hashed fairly, over all levels together.
+
+    Each level draws its own: where chance chose the replica, another one is the most loaded at the next.
+    """
+    name = "few connections"
+    known = [(one, one.step.connections.opened) for one in levels if one.step.connections is not None]
+    opened = sum(count for _, count in known)
+    if not opened:
+        return grading.rival(name, "how many connections the load opened is not known", None)
+    drawn = sum((np.array(one.shares) * count for one, count in known), np.zeros(len(levels[-1].shares)))
+    found = balance(drawn * (levels[-1].requests / opened), drawn)
+    if isinstance(found, Insufficient):
+        return grading.rival(name, found.reason, None)
+    text = f"over all levels {found.most_over_mean:.2f} times the mean; {_by_chance(found, opened)}"
+    return grading.rival(name, text, found.verdict == "uneven")
+
+
+def _by_chance(found: Balance, opened: int) -> str:
+    return (
+        f"{opened} connections hashed fairly give {found.fair_median:.2f} times the mean, "
+        f"{found.fair_p95:.2f} one time in twenty"
+    )
+
+
+def _slow_rival(levels: list[Level]) -> Counter:
+    """A replica that is slow from the start: then it may be full for that."""
+    name, hot = "a slow replica", _hottest(levels[-1])
+    times = [_time(replica) for replica in levels[0].balance.replicas]
+    others = [time for place, time in enumerate(times) if place != hot and time is not None]
+    own = times[hot]
+    if own is None or not others or min(others) <= 0:
+        return grading.rival(name, "the times of replicas at the lightest load are not known", None)
+    beside = sum(others) / len(others)
+    text = f"at the lightest load it takes {seconds(own)}, the others {seconds(beside)}"
+    return grading.rival(name, text, True if own < SLOWER * beside else None)
+
+
+def _finding(curve: Curve, levels: list[Level]) -> Finding | None:
+    signals, rivals = [*_signals(levels), *_limit(curve)], _rivals(levels)
+    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
+    if grade is None:
+        return None
+    top, ratio = levels[-1], _ratio(levels[-1])
+    share, count = top.shares[_hottest(top)], len(top.balance.replicas)
+    told = "its log" if top.balance.told == "log" else "the kernel's sockets"
+    return Finding(
+        rule=ID,
+        grade=grade,
+        impact=1 - 1 / ratio.point,
+        scope=curve.label,
+        statement=grading.statement(
+            f"One of {count} replicas gets {numbers.percent(share)} of the requests, "
+            f"{ratio.point:.2f} times the mean"
+        ),
+        explanation=f"{_fullness_words(levels)}, as {told} tell of {top.requests:,} requests.",
+        evidence=tuple(signal.evidence for signal in signals),
+        counter=tuple(rivals),
+        advice=_advice(levels, ratio.point),
+        confirm="requests in equal turns, or four times the connections: capacity rises",
+        curves=(curve.label,),
+    )
+
+
+def _others_have_room(levels: list[Level]) -> bool:
+    """Whether requests to the least loaded replica hardly wait there: intended weights may be its all."""
+    beside = _growth(levels, int(np.argmin(levels[-1].shares)))
+    return beside is not None and beside < GROWN
+
+
+def _fullness_words(levels: list[Level]) -> str:
+    if _fullness(levels).evidence.passed is not True:
+        return "Whether it is full is not known"
+    if _others_have_room(levels):
+        return "It is full while others have room"
+    return "It is fuller than the others"
+
+
+def _advice(levels: list[Level], ratio: float) -> str:
+    """With what equal loads bring, where the others were seen to have room for it."""
+    rate, count = levels[-1].step.throughput, len(levels[-1].balance.replicas)
+    text = "Spread requests by least connections, with equal weights"
+    is_full = _fullness(levels).evidence.passed is True
+    if not isinstance(rate, Estimate) or not is_full or not _others_have_room(levels):
+        return f"{text}."
+    more = numbers.with_unit(rate.point * ratio, "1/s")
+    return f"{text}: {count} replicas that are equally loaded bear {more} instead of {numbers.short(rate)}."
+
+
+def _silence(levels: list[Level]) -> str:
+    signals = _signals(levels)
+    if signals[0].evidence.passed is False:
+        return signals[0].evidence.text
+    against = grading.against(_rivals(levels))
+    return grading.unclear(signals) if against is None else against.text

@@ -1,0 +1,1 @@
+"""Rules about locks, pools and other places that requests wait for."""

@@ -1,0 +1,220 @@
+"""How many requests a service serves on a connection, and how connections spread over replicas.
+
+Requests on one connection go to one replica, so they are no independent draws: a test on requests calls nine
+in ten fair hashings unfair. Connections are what was drawn.
+
+Sources: K. Pearson 1900 (chi-square); RFC 9112 section 9.3 (persistence).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats as distributions
+
+from loadlens.estimate.interval import (
+    Bools,
+    Floats,
+    Insufficient,
+    Interval,
+    Ints,
+    same_shape,
+)
+
+FEWEST_CLOSED = 10
+SAME_COUNT = 0.80  # of the connections that the service closed
+SAME_AGE = 0.10  # coefficient of variation
+UNEVEN = 1.25  # most loaded replica over the mean
+UNFAIR_LEVEL = 0.01
+DRAWS = 4000
+FEWEST_COUNTED = 100
+STARVING_JAIN = 0.8
+STARVING_RATIO = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive:
+    """After how many requests, or what time, a service closes a connection."""
+
+    kind: Literal["count", "age", "neither"]
+    requests: int | None  # the limit, with `count`
+    seconds: float | None  # the limit, with `age`
+    share: float  # of the connections it closed that bear it out
+    closed: int  # connections that it closed
+    requests_per_connection: float  # answered over opened, a cross-check of `requests`
+    same_requests: float  # of those it closed, the share that had served the most frequent number
+    same_age: float  # and the share that lived within a tenth of the median
+    age_s: float  # the median
+
+
+def keep_alive(requests: Ints, age_s: Floats, closed_by_service: Bools) -> KeepAlive | Insufficient:
+    """Return the limit by which a service closes connections.
+
+    Args:
+        requests: Answered on each connection, shape (connections,).
+        age_s: From established to closed, seconds, same shape.
+        closed_by_service: Whether the service closed it, same shape; at least 10 that it did.
+
+    Returns:
+        `count` when at least 80 % of those it closed had served the same number of requests; `age` when they
+        lived equally long instead (a time-out); else `neither`: errors, restarts, or limits with jitter.
+    """
+    same_shape(requests, age_s, closed_by_service)
+    closed = requests[closed_by_service]
+    if closed.size < FEWEST_CLOSED:
+        return Insufficient(f"the service closed {closed.size} connections, needs {FEWEST_CLOSED}")
+    values, counts = np.unique(closed, return_counts=True)
+    share = float(counts.max() / closed.size)
+    ages = age_s[closed_by_service]
+    middle = float(np.median(ages))
+    near = float((np.abs(ages - middle) <= SAME_AGE * middle).mean()) if middle > 0 else 0.0
+    rest = (closed.size, float(requests.sum() / requests.size), share, near, middle)
+    if share >= SAME_COUNT and int(values[counts.argmax()]) > 0:
+        return KeepAlive("count", int(values[counts.argmax()]), None, share, *rest)
+    if near >= SAME_COUNT:
+        return KeepAlive("age", None, middle, near, *rest)
+    return KeepAlive("neither", None, None, max(share, near), *rest)
+
+
+def cost_of_connecting(first_s: Interval, other_s: Interval, requests: float, response_s: float) -> Interval:
+    """Return the share of the response time that goes into new connections.
+
+    Args:
+        first_s: Mean time of the first request of a connection, connecting included, seconds.
+        other_s: Mean time of the others.
+        requests: Served on one connection.
+        response_s: Mean response time of all.
+
+    Returns:
+        (first - other) / (requests x response), errors of both means added in squares.
+    """
+    scale = 1 / (requests * response_s)
+    point = (first_s.point - other_s.point) * scale
+    error = float(np.hypot(first_s.half_width, other_s.half_width)) * scale
+    least = min(first_s.independent, other_s.independent)
+    return Interval(point, point - error, point + error, least, "difference of means, errors in squares")
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How evenly replicas were loaded, and whether that can be chance."""
+
+    most_over_mean: float  # requests of the most loaded over the mean
+    verdict: Literal["even", "few_connections", "uneven"]
+    fair_median: float  # of most over mean, were connections hashed at random
+    fair_p95: float
+    p_value: float  # of connections as unequal as these under fair hashing
+    capacity_left: float  # share of all replicas' capacity that is reached when the first is full
+
+
+def balance(requests: Floats, connections: Floats, *, seed: int = 1) -> Balance | Insufficient:
+    """Return how evenly a balancer spread its load.
+
+    Args:
+        requests: Of each replica, shape (replicas,); at least 2 replicas and 100 requests.
+        connections: Connections that went to each replica, same shape; requests where each was balanced on
+            its own.
+        seed: Of the fair hashings drawn.
+
+    Returns:
+        `even` below 1.25 times the mean; beyond, `few_connections` when fair hashing of as many connections
+        is as uneven one time in twenty or more, else `uneven`: weights, stickiness, or a rule that does not
+        balance.
+    """
+    same_shape(requests, connections)
+    replicas, total = requests.size, float(requests.sum())
+    if replicas < 2 or total < FEWEST_COUNTED:
+        return Insufficient(f"{total:.0f} requests to {replicas} replicas, needs {FEWEST_COUNTED} to 2")
+    drawn = round(float(connections.sum()))
+    if drawn < 1:
+        return Insufficient("no connection was counted")
+    most = float(requests.max()) * replicas / total
+    hashed = np.random.default_rng(seed).multinomial(drawn, np.full(replicas, 1 / replicas), DRAWS)
+    fair = hashed.max(axis=1) * replicas / drawn
+    p_value = float(distributions.chisquare(connections).pvalue)
+    p95 = float(np.quantile(fair, 0.95))
+    verdict: Literal["even", "few_connections", "uneven"] = "even"
+    if most >= UNEVEN:
+        verdict = "uneven" if most > p95 or p_value < UNFAIR_LEVEL else "few_connections"
+    return Balance(most, verdict, float(np.median(fair)), p95, p_value, 1 / most)
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """How evenly connections were served."""
+
+    jain: float  # 1: all alike; 1 / n: one has it all
+    best_over_worst: float  # mean of the best tenth over that of the worst
+
+    @property
+    def starves(self) -> bool:
+        """Whether some connections starve."""
+        return self.jain < STARVING_JAIN or self.best_over_worst > STARVING_RATIO
+
+
+def fairness(requests: Floats) -> Fairness | Insufficient:
+    """Return how evenly a closed load's connections were served.
+
+    Args:
+        requests: Answered on each connection that lived the whole time, shape (connections,); 100 on average
+            and 10 connections at least, else chance alone makes them differ.
+
+    Returns:
+        Jain's index, and how much more the best served tenth got than the worst.
+
+    Source: R. Jain, D. Chiu and W. Hawe, DEC-TR-301, 1984.
+    """
+    if requests.size < FEWEST_CLOSED or float(requests.mean()) < FEWEST_COUNTED:
+        return Insufficient(
+            f"{requests.size} connections with {requests.mean() if requests.size else 0:.0f} requests each, "
+            f"needs {FEWEST_CLOSED} with {FEWEST_COUNTED}"
+        )
+    index = float(requests.sum() ** 2 / (requests.size * (requests**2).sum()))
+    ordered = np.sort(requests)
+    tenth = max(1, requests.size // 10)
+    worst = float(ordered[:tenth].mean())
+    return Fairness(index, float(ordered[-tenth:].mean()) / worst if worst > 0 else float("inf"))
+
+
+Policy = Literal["balanced", "random", "sticky"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """How requests find their worker, as far as counts tell."""
+
+    policy: Policy
+    dispersion: float  # of the counts of a window: 1 for random draws, 0 for turns, above 1 for sticky ones
+
+
+def assignment(counts: Floats, *, level: float = UNFAIR_LEVEL) -> Assignment | Insufficient:
+    """Return how requests were assigned to workers, from how many each got in windows of time.
+
+    Args:
+        counts: Requests of each worker in each window, shape (windows, workers); 5 a cell on average at
+            least.
+        level: Of each of the two tests.
+
+    Returns:
+        `random` when counts scatter as independent draws do, `balanced` when they scatter less (turns, least
+        connections, one accept queue), `sticky` when they scatter more (connections that stay, weights).
+
+    Source: Pearson's index of dispersion, chi-square with windows x (workers - 1) degrees of freedom.
+    """
+    if counts.ndim != 2 or counts.shape[1] < 2 or counts.shape[0] < 1:
+        return Insufficient("needs counts of at least 2 workers")
+    counts = counts[counts.sum(axis=1) > 0]
+    if counts.size == 0 or counts.mean() < 5:
+        return Insufficient("fewer than 5 requests a worker and window")
+    windows, workers = counts.shape
+    expected = counts.mean(axis=1, keepdims=True)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    freedom = windows * (workers - 1)
+    policy: Policy = "random"
+    if float(distributions.chi2.cdf(statistic, freedom)) < level:
+        policy = "balanced"
+    elif float(distributions.chi2.sf(statistic, freedom)) < level:
+        policy = "sticky"
+    return Assignment(policy, statistic / freedom)

@@ -1,0 +1,287 @@
+"""Whether a distribution of times is one hill or several, and what makes the upper ones.
+
+Two hills are two only with a valley between them: density on a logarithmic axis falls to half of the lower
+hill, and each holds enough of the mass. Tests of unimodality are not used: they miss a slow path of 1 % and
+flag the steps of a deterministic server.
+
+Sources: B. W. Silverman, Density Estimation, 1986 (modes of a smoothed density); J. B. S. Haldane, Annals of
+Human Genetics 20, 1956 (odds ratios with empty cells).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from scipy import ndimage
+from scipy import stats as distributions
+
+from loadlens.estimate.comparison import holm
+from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.estimate.over_trials import FEWEST_TRIALS, share_over_trials
+from loadlens.estimate.within_trial import quantile, share
+
+GRID = 0.02  # decades
+SMOOTHING = 0.06  # decades, standard deviation
+VALLEY = 0.5  # of the lower hill
+LEAST_WEIGHT = 0.005
+LEAST_TIMER_WEIGHT = 0.0002
+SLOW_RATIO = 3.0  # below, steps of queueing behind equal work look alike
+CONSTANT = 0.10  # around the median of the shifts
+TIMER_TOLERANCE = 0.05
+PILE_CONTRAST = 3.0  # a timer's pile over what lies beside it
+PILE_LEVEL = 1e-3
+FEWEST = 200
+ASSOCIATED_LEVEL = 0.01
+ASSOCIATED_ODDS = 3.0
+
+TCP_TIMERS: Final = {
+    0.04: "delayed acknowledgement",
+    0.2: "shortest retransmission time-out",
+    1.0: "first retransmission of a SYN",
+    3.0: "second retransmission of a SYN",
+    7.0: "third retransmission of a SYN",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One hill of a distribution."""
+
+    weight: Interval  # share of the requests
+    median: Interval | Insufficient  # seconds
+    begins_s: float  # the valley before it; 0 for the first
+    ends_s: float  # the valley behind it; infinite for the last
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The hills of a distribution, ascending; one is no mixture."""
+
+    components: tuple[Component, ...]
+
+    @property
+    def upper_weights(self) -> tuple[float, ...]:
+        """Share above each valley: where quantiles jump (`within.is_on_a_boundary`)."""
+        weights = [part.weight.point for part in self.components]
+        return tuple(sum(weights[i:]) for i in range(1, len(weights)))
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times longer the last hill is than the one below; none with one hill."""
+        ends = self._last_two()
+        return None if ends is None else ends[1].point / ends[0].point
+
+    def _last_two(self) -> tuple[Interval, Interval] | None:
+        if len(self.components) < 2:
+            return None
+        low, high = (part.median for part in self.components[-2:])
+        if isinstance(low, Insufficient) or isinstance(high, Insufficient):
+            return None
+        return low, high
+
+
+def mixture(counts: IntervalCounts, *, least_weight: float = LEAST_WEIGHT) -> Mixture | Insufficient:
+    """Return the hills of a distribution of times.
+
+    Args:
+        counts: Finished requests by interval; at least 200. Mask what overlaps a pause first, or the pause
+            looks like a slow path.
+        least_weight: Share below which a hill is left out.
+
+    Returns:
+        Hills parted by valleys of half the lower one or deeper, on log10 time smoothed by 0.06 decades.
+        Weights have intervals clustered by interval of time, medians those of `within.quantile`. What lies in
+        a hill that is too light belongs to none: then the weights add up to less than 1.
+    """
+    finished = counts.finished()
+    if finished.observed < FEWEST:
+        return Insufficient(f"{finished.observed} requests, needs {FEWEST}")
+    cuts = _valleys(finished)
+    parts = [_component(finished, low, high) for low, high in pairwise([0.0, *cuts, math.inf])]
+    return Mixture(tuple(part for part in parts if part is not None and part.weight.point >= least_weight))
+
+
+def slow_path(found: Mixture) -> Component | None:
+    """Return the last hill when it is a path of its own: three times as slow as the one below, or more."""
+    ratio = found.ratio
+    return found.components[-1] if ratio is not None and ratio >= SLOW_RATIO else None
+
+
+def weight_over_trials(trials: Sequence[IntervalCounts], above_s: float) -> Interval | Insufficient:
+    """Return the share of requests that lie above a valley, over trials.
+
+    Args:
+        trials: Counts of each trial, at least 3.
+        above_s: The valley, seconds, one for all trials.
+    """
+    totals = np.array([float(part.observed) for part in trials])
+    if np.any(totals == 0):
+        return Insufficient("a trial in which nothing finished")
+    hits = np.array([float(part.count[part.upper > above_s].sum()) for part in trials])
+    return share_over_trials(hits / totals, totals)
+
+
+def is_constant(shifts: Sequence[float]) -> bool | None:
+    """Whether a slow path takes the same time longer at every load: a timer or another service, not queueing.
+
+    Args:
+        shifts: Seconds, one a level of load; none is known with fewer than two.
+
+    Returns:
+        Whether all lie within 10 % of their median.
+    """
+    if len(shifts) < 2:
+        return None
+    middle = float(np.median(shifts))
+    return all(abs(shift - middle) <= CONSTANT * middle for shift in shifts)
+
+
+def timer_of(shift_s: float) -> str | None:
+    """Return which of TCP's timers a shift is, within 5 %; none when it is none of them."""
+    for timer, name in TCP_TIMERS.items():
+        if abs(shift_s - timer) <= TIMER_TOLERANCE * timer:
+            return name
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Requests that gather where a timer would put them."""
+
+    timer_s: float
+    share: Interval
+    contrast: float  # density there over the density beside it
+
+
+def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -> tuple[Pile, ...]:
+    """Return which timers gather requests, however few: a lost SYN in five thousand is seen.
+
+    Args:
+        counts: Finished requests by interval.
+        timers: Seconds that a timer adds to the median.
+
+    Returns:
+        Timers with at least 0.02 % of the requests within 5 % of median + timer, three times as dense as the
+        15 % on both sides and not so by chance (binomial, 0.1 %: five requests where there are none beside).
+        Only looked for where the median is below a fifth of the timer.
+    """
+    finished = counts.finished()
+    total = finished.observed
+    if total < FEWEST:
+        return ()
+    at, seen = finished.by_value()
+    middle = finished.buckets.middle
+    _, upper, at_most = finished.distribution()
+    median = float(upper[np.searchsorted(at_most, 0.5 - 1e-12)])
+    found = []
+    for timer in timers:
+        if median > timer / 5:
+            continue
+        off = np.abs(middle - median - timer) / timer
+        is_at = off <= TIMER_TOLERANCE
+        is_beside = (off > TIMER_TOLERANCE) & (off <= 4 * TIMER_TOLERANCE)
+        here, near = float(seen[is_at[at]].sum()), float(seen[is_beside[at]].sum())
+        if here < max(1.0, LEAST_TIMER_WEIGHT * total):
+            continue
+        contrast = here / (near / 3) if near else math.inf  # beside is three times as wide
+        by_chance = distributions.binomtest(int(here), int(here + near), 0.25, alternative="greater").pvalue
+        if contrast >= PILE_CONTRAST and by_chance < PILE_LEVEL:
+            hits = finished.where(is_at[finished.place]).observed_per_interval()
+            found_share = share(hits, finished.observed_per_interval())
+            if isinstance(found_share, Interval):
+                found.append(Pile(timer, found_share, contrast))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """How a label (step, status, replica, first on its connection) goes with the upper hill."""
+
+    label: int  # place in the arrays
+    odds_ratio: Interval
+    p_value: float  # after Holm over the labels
+
+
+def associated(slow: Floats, total: Floats) -> tuple[Association, ...] | Insufficient:
+    """Return the labels whose requests are in the upper hill far more often than the others.
+
+    Args:
+        slow: Requests of each label in the upper hill, shape (trials, labels); at least 3 trials.
+        total: All requests of each label, same shape.
+
+    Returns:
+        Labels with an odds ratio of 3 or more at 1 % after Holm, the strongest first. The trial is the unit:
+        a t test on log odds ratios of the trials; half a request is added to every cell.
+
+    Source: Haldane 1956.
+    """
+    if slow.shape != total.shape or slow.ndim != 2:
+        return Insufficient("needs one count for each trial and label")
+    trials, labels = slow.shape
+    if trials < FEWEST_TRIALS or labels < 2:
+        return Insufficient(f"{trials} trials and {labels} labels, needs {FEWEST_TRIALS} and 2")
+    here, rest = slow + 0.5, slow.sum(axis=1, keepdims=True) - slow + 0.5
+    not_here = total - slow + 0.5
+    not_rest = (total - slow).sum(axis=1, keepdims=True) - (total - slow) + 0.5
+    logs = np.log(here / not_here) - np.log(rest / not_rest)
+    error = logs.std(axis=0, ddof=1) / math.sqrt(trials)
+    middle = logs.mean(axis=0)
+    # Without any scatter (equal counts in every trial) the counts' own error stands in.
+    least = np.sqrt((1 / here + 1 / not_here + 1 / rest + 1 / not_rest).mean(axis=0) / trials)
+    error = np.maximum(error, least)
+    adjusted = holm(np.asarray(distributions.t.sf(middle / error, trials - 1), dtype=np.float64))
+    half = float(distributions.t.ppf(0.975, trials - 1)) * error
+    found = [
+        Association(
+            label,
+            Interval(
+                float(np.exp(middle[label])),
+                float(np.exp(middle[label] - half[label])),
+                float(np.exp(middle[label] + half[label])),
+                float(trials),
+                "t on log odds ratios of trials",
+            ),
+            float(adjusted[label]),
+        )
+        for label in range(labels)
+    ]
+    kept = [a for a in found if a.p_value < ASSOCIATED_LEVEL and a.odds_ratio.point >= ASSOCIATED_ODDS]
+    return tuple(sorted(kept, key=lambda a: -a.odds_ratio.point))
+
+
+def _valleys(counts: IntervalCounts) -> list[float]:
+    """Seconds of the valleys that part the hills."""
+    at, seen = counts.by_value()
+    logs = np.log10(np.maximum(counts.buckets.middle[at], 1e-9))
+    low, high = float(logs.min()) - 0.2, float(logs.max()) + 0.2
+    bins = int((high - low) / GRID) + 1
+    heights, edges = np.histogram(logs, bins=bins, range=(low, high), weights=seen)
+    density = ndimage.gaussian_filter1d(heights.astype(np.float64), SMOOTHING / GRID)
+    centres = (edges[1:] + edges[:-1]) / 2
+    rising = density[1:-1] > density[:-2]
+    hills = np.flatnonzero(rising & (density[1:-1] >= density[2:])) + 1
+    cuts: list[float] = []
+    current = int(hills[0]) if hills.size else 0
+    for hill in hills[1:]:
+        valley = current + int(np.argmin(density[current : hill + 1]))
+        if density[valley] <= VALLEY * min(density[current], density[hill]):
+            cuts.append(float(10 ** centres[valley]))
+            current = int(hill)
+        elif density[hill] > density[current]:
+            current = int(hill)
+    return cuts
+
+
+def _component(counts: IntervalCounts, begins_s: float, ends_s: float) -> Component | None:
+    part = counts.between(begins_s, ends_s)
+    if not part.count.size:
+        return None
+    weight = share(part.observed_per_interval(), counts.observed_per_interval())
+    assert isinstance(weight, Interval)  # `mixture` asks for 200 requests
+    return Component(weight, quantile(part, 0.5), begins_s, ends_s)

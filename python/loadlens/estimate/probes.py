@@ -1,0 +1,171 @@
+"""What a thin stream of cheap requests tells about what the expensive ones wait for.
+
+A probe that arrives at random sees the service as it is on average (PASTA), so the share of probes that are
+held up is the utilisation of whatever they wait behind; how long they wait, compared with the expensive
+requests, tells one shared queue from fair sharing.
+
+Sources: R. W. Wolff, Operations Research 30 (2), 1982 (PASTA); F. Pollaczek 1930 and A. Khinchine 1932.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts
+
+DELAY_FLOOR_S = 0.001
+DELAY_SHARE_OF_WORK = 0.05  # a wait below a twentieth of the blocking work is jitter
+LEAST_SLOWDOWN = 0.5  # of the response time alone: below, the coupling divides by noise
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How probes and expensive requests wait in one step."""
+
+    probe_s: float  # mean wait of a probe
+    expensive_s: float  # mean wait of an expensive request, its own work left out
+    coupling: Interval  # probe over expensive: 1 one queue, about 0 nothing shared
+    passes: Interval  # expensive over probe: how often an expensive request queues
+
+
+def waiting(
+    probe: Interval, probe_idle_s: float, expensive: Interval, work_s: float
+) -> Waiting | Insufficient:
+    """Return how the waits of probes and expensive requests compare.
+
+    Args:
+        probe: Mean response time of the probe under load, seconds.
+        probe_idle_s: Its response time on an idle service, seconds.
+        expensive: Mean response time of the expensive requests under load, seconds.
+        work_s: Response time of an expensive request alone, seconds.
+
+    Returns:
+        Both waits and their ratios; errors of both means added in squares. Insufficient when expensive
+        requests wait less than half of their own work: then the ratio divides by noise.
+    """
+    waited = expensive.point - work_s
+    if waited < LEAST_SLOWDOWN * work_s:
+        return Insufficient(
+            f"expensive requests wait {waited / work_s:.2f} of their own time, needs {LEAST_SLOWDOWN}"
+        )
+    held = probe.point - probe_idle_s
+    if held <= 0:
+        none = Interval(0.0, 0.0, _above(probe, probe_idle_s) / waited, probe.independent, _METHOD)
+        return Waiting(held, waited, none, Interval(float("inf"), None, None, probe.independent, _METHOD))
+    error = _relative_error(probe, held, expensive, waited)
+    ratio = held / waited
+    independent = min(probe.independent, expensive.independent)
+    return Waiting(
+        held,
+        waited,
+        Interval(ratio, ratio / (1 + error), ratio * (1 + error), independent, _METHOD),
+        Interval(1 / ratio, 1 / ratio / (1 + error), (1 + error) / ratio, independent, _METHOD),
+    )
+
+
+_METHOD = "ratio of mean waits, errors added in squares"
+
+
+def idle_time(counts: IntervalCounts) -> float | Insufficient:
+    """Return the response time of a probe that met nobody, from a step where most met somebody.
+
+    Args:
+        counts: Response times of the probe, seconds; at least 10 observed.
+
+    Returns:
+        The 5 % quantile. Under a load that holds up more than 19 probes in 20 it overstates the idle time;
+        use the lightest step.
+    """
+    if counts.observed < 10:
+        return Insufficient(f"{counts.observed} probes, needs 10")
+    lower, upper, at_most = counts.distribution()
+    place = int(np.searchsorted(at_most, 0.05 - 1e-12))
+    return float(lower[place] + upper[place]) / 2
+
+
+def held_up(counts: IntervalCounts, idle_s: float, work_s: float) -> tuple[Floats, Floats]:
+    """Return how many probes were held up: by PASTA, their share is the utilisation of what they wait behind.
+
+    Args:
+        counts: Response times of the probe, seconds.
+        idle_s: Its response time on an idle service, seconds.
+        work_s: Length of the work that may be in the way, seconds.
+
+    Returns:
+        Those above idle + max(1 ms, work / 20), and of how many that is known, each of shape (intervals,).
+    """
+    threshold = idle_s + max(DELAY_FLOOR_S, DELAY_SHARE_OF_WORK * work_s)
+    return counts.above_per_interval(threshold), counts.known_per_interval(threshold)
+
+
+def effective_parallelism(capacity_per_s: float, alone_s: float) -> float:
+    """Return W = X R1, how many requests the service works on at once when full."""
+    return capacity_per_s * alone_s
+
+
+def parallelism(capacity: Interval, alone: Interval) -> Interval:
+    """Return W = X R1 with its interval: the size of a pool that is full, the number of loops or locks.
+
+    Args:
+        capacity: Highest throughput, per second.
+        alone: Response time of a request that met nobody, seconds.
+
+    Returns:
+        The product, relative errors of both added in squares.
+
+    Source: Little 1961.
+    """
+    point = effective_parallelism(capacity.point, alone.point)
+
+    def side(rate_end: float | None, time_end: float | None) -> float | None:
+        if rate_end is None or time_end is None:
+            return None
+        return float(np.hypot(rate_end / capacity.point - 1, time_end / alone.point - 1))
+
+    down, up = side(capacity.low, alone.low), side(capacity.high, alone.high)
+    return Interval(
+        point,
+        None if down is None else max(0.0, point * (1 - down)),
+        None if up is None else point * (1 + up),
+        min(capacity.independent, alone.independent),
+        "Little's law, errors of capacity and response time added in squares",
+    )
+
+
+def wait_behind_users(users: float, work_s: float) -> float:
+    """Return the mean wait of a probe at one queue that a closed loop keeps full: (N - 1/2) D seconds.
+
+    All users are in the queue; the one who is served has half of the work left on average (constant work).
+    """
+    return (users - 0.5) * work_s
+
+
+def wait_behind_work(rate_per_s: float, work_s: Floats) -> float:
+    """Return the mean wait of an arrival at one non-preemptive server.
+
+    Args:
+        rate_per_s: Arrivals per second of the work.
+        work_s: Lengths of the work, seconds, shape (jobs,).
+
+    Returns:
+        rate E[S^2] / (2 (1 - rho)) seconds; infinite at or above full load.
+
+    Source: Pollaczek 1930, Khinchine 1932.
+    """
+    utilisation = rate_per_s * float(work_s.mean())
+    if utilisation >= 1:
+        return float("inf")
+    return rate_per_s * float((work_s**2).mean()) / (2 * (1 - utilisation))
+
+
+def _above(interval: Interval, value: float) -> float:
+    high = interval.high if interval.high is not None else interval.point
+    return max(0.0, high - value)
+
+
+def _relative_error(probe: Interval, held: float, expensive: Interval, waited: float) -> float:
+    """Half-width of the ratio of waits, relative; an open end counts as its point twice over."""
+    return float(np.hypot(probe.half_width / held, expensive.half_width / waited))

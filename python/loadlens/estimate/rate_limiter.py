@@ -1,0 +1,163 @@
+"""Which rate limit a service enforces: its rate, its burst, and whether it refuses or delays.
+
+Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token buckets).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+
+from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
+from loadlens.estimate.queues import erlang_b
+from loadlens.estimate.within_trial import rate, share
+
+LEAST_REFUSED = 0.01
+AGREEMENT = 0.03  # of the share that rate and offered load predict
+EVEN = 0.2  # index of dispersion of accepted counts: a limiter lets them through evenly
+FEWEST_INTERVALS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Limiter:
+    """A limit as its refusals show it."""
+
+    rate_per_s: Interval  # accepted while it refuses
+    burst: float  # requests beyond the rate that it accepted at once; 0 when that was spent before
+    refused: Interval  # share of the requests
+    dispersion: float  # variance over mean of the accepted of an interval
+
+    @property
+    def is_even(self) -> bool:
+        """Whether accepted requests come evenly, as from a bucket, and not as an overloaded service sheds."""
+        return self.dispersion < EVEN
+
+
+def limiter(accepted: Floats, refused: Floats, lengths_s: Floats) -> Limiter | Insufficient | None:
+    """Return the rate limit behind refusals; none when hardly any request was refused.
+
+    Args:
+        accepted: Requests that were let through in each interval, shape (intervals,), from the begin of the
+            load.
+        refused: Requests that were refused for their rate (429, or 503 with Retry-After), same shape.
+        lengths_s: Length of each interval, seconds, same shape.
+
+    Returns:
+        The rate between the first refusals and the last: the bucket was empty at both. The burst is what was
+        accepted beyond it until the first, from when more was asked for than that rate. An offered load
+        hardly above the limit lets the bucket fill up again, and the rate then comes out a little low.
+    """
+    same_shape(accepted, refused, lengths_s)
+    refused_share = share(refused, accepted + refused)
+    if isinstance(refused_share, Insufficient):
+        return refused_share
+    if refused_share.point < LEAST_REFUSED:
+        return None
+    limited = np.flatnonzero(refused > 0)
+    if limited.size < FEWEST_INTERVALS:
+        return Insufficient(f"{limited.size} intervals with refusals, needs {FEWEST_INTERVALS}")
+    first = int(limited[0])  # in it the bucket still had something
+    between = slice(first + 1, int(limited[-1]) + 1)
+    let_through, lengths = accepted[between], lengths_s[between]
+    found = rate(let_through, lengths)
+    if isinstance(found, Insufficient):
+        return found
+    scatter = let_through - found.point * lengths
+    mean = float(let_through.mean())
+    dispersion = float((scatter**2).mean()) / mean if mean > 0 else float("inf")
+    burst = beyond = 0.0
+    for count, length in zip(accepted[: first + 1], lengths_s[: first + 1], strict=True):
+        # A full bucket gains nothing while less is asked for than its rate.
+        beyond = max(0.0, beyond + float(count) - found.point * float(length))
+        burst = max(burst, beyond)
+    return Limiter(found, burst, refused_share, dispersion)
+
+
+def expected_refused(limit_per_s: float, offered_per_s: float) -> float:
+    """Return the share that a limit refuses of an offered rate: 1 - r / lambda, 0 below the limit."""
+    return max(0.0, 1 - limit_per_s / offered_per_s)
+
+
+def same_limit(found: list[tuple[float, Limiter]]) -> bool | None:
+    """Whether refusals at several offered rates come from one limit.
+
+    Args:
+        found: Offered requests per second and what was found there; none is known with fewer than two rates.
+
+    Returns:
+        Whether at each rate the refused share is within 3 points of what the limit found at the others
+        predicts. An overloaded service, too, refuses what it cannot do, but not the same amount at every
+        rate.
+    """
+    if len(found) < 2:
+        return None
+    for place, (offered, own) in enumerate(found):
+        others = [one.rate_per_s.point for i, (_, one) in enumerate(found) if i != place]
+        if abs(own.refused.point - expected_refused(float(np.median(others)), offered)) > AGREEMENT:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Delaying:
+    """What tells a limiter that delays from a pool that is full."""
+
+    verdict: Literal["limiter", "pool", "unknown"]
+    parallelism_change: float  # factor between the two kinds of requests
+
+
+def delays_or_pools(
+    capacity: tuple[float, float], alone_s: tuple[float, float], *, tolerance: float = 0.15
+) -> Delaying | Insufficient:
+    """Return whether a plateau with idle CPU is a rate that is held or a number of places.
+
+    Args:
+        capacity: Plateaus of two kinds of requests of different length, per second.
+        alone_s: Their response times alone, seconds; they must differ by half or more.
+        tolerance: Relative.
+
+    Returns:
+        `limiter` when the throughput is the same for both, `pool` when capacity x time alone is.
+    """
+    lengths = max(alone_s) / min(alone_s)
+    if lengths < 1.5:
+        return Insufficient("both kinds of requests take about equally long: nothing tells them apart")
+    throughput = max(capacity) / min(capacity)
+    first, second = (x * s for x, s in zip(capacity, alone_s, strict=True))
+    places = max(first, second) / min(first, second)
+    if throughput <= 1 + tolerance:
+        return Delaying("limiter", places)
+    return Delaying("pool" if places <= 1 + tolerance else "unknown", places)
+
+
+def expected_under_way(places: int, refused: float) -> float:
+    """Return how many requests are under way, on average, in a service that has room for so many at once.
+
+    Args:
+        places: Requests at once; whoever finds all of them taken is refused.
+        refused: Share of the requests that is, above 0 and below 1.
+
+    Source: Erlang's loss formula, solved for the load that loses this share.
+    """
+    most = places / (1 - refused)  # it loses more than this share of that
+    offered = float(brentq(lambda load: erlang_b(load, places) - refused, 0.0, most))
+    return offered * (1 - refused)
+
+
+def least_scatter(mean: float, p50: float, p99: float) -> float:
+    """Return how much the successes of a service that is full scatter at least, variance over mean of counts.
+
+    Each place is a renewal process of the times that it is taken for: counts over long stretches scatter as
+    the squared coefficient of variation of these, over short ones as by chance, 1. Half of the lesser of
+    both, as a place also waits for its next request. Quantiles tell the least that times can vary.
+
+    Args:
+        mean, p50, p99: Of the time that a place is taken for.
+
+    Source: D. R. Cox, Renewal Theory, 1962, chapters 4 and 6.
+    """
+    varies = 0.5 * max(0.0, mean - p50) ** 2 + 0.01 * max(0.0, p99 - mean) ** 2
+    return 0.5 * min(1.0, varies / mean**2)

@@ -1,0 +1,229 @@
+"""How the lab itself asks a service over HTTP, with TLS or without: is it ready, what are its metrics?
+
+The load is the engine's affair. What is trusted is the same as there (`crates/engine/src/transport/tls`), and
+what fails is told in its words, so that one table of advice (`present/failure_text.py`) fits both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import ssl
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from loadlens.model.workload import PemFile, Tls
+
+_TEXT_FORMAT: Final = "text/plain;version=0.0.4"
+_LARGEST_BYTES: Final = 16 << 20
+_SYSTEM: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in place of what the operating system trusts
+_UNTRUSTED: Final = "the certificate's issuer is not trusted"
+_ANOTHER_NAME: Final = "the certificate is for another name"
+_NOT_TLS: Final = "the server does not speak TLS on this port"
+_ONLY_TLS: Final = "the server speaks TLS on this port"
+_OF_CERTIFICATES: Final = {  # X509_V_ERR_* of OpenSSL's x509_vfy.h
+    2: _UNTRUSTED,
+    9: "the certificate is not valid yet",
+    10: "the certificate has expired",
+    18: _UNTRUSTED,
+    19: _UNTRUSTED,
+    20: _UNTRUSTED,
+    21: _UNTRUSTED,
+    26: "the certificate is not one for servers",
+    62: _ANOTHER_NAME,
+    64: _ANOTHER_NAME,
+}
+_OF_HANDSHAKES: Final = {  # SSL_R_* of OpenSSL's sslerr.h
+    "WRONG_VERSION_NUMBER": _NOT_TLS,
+    "RECORD_LAYER_FAILURE": _NOT_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NOT_TLS,
+    "UNEXPECTED_EOF_WHILE_READING": "the connection was closed in the TLS handshake",
+    "UNSUPPORTED_PROTOCOL": "the server offers no version or cipher of TLS that is supported",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "the server does not speak TLS 1.2 or 1.3 (alert protocol_version)",
+    "TLSV1_UNRECOGNIZED_NAME": "the server does not know the name asked for (alert unrecognized_name)",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
+        "the server wants a client certificate (alert certificate_required)"
+    ),
+    "TLSV1_ALERT_UNKNOWN_CA": (
+        "the server does not trust the client certificate's issuer (alert unknown_ca)"
+    ),
+}
+_ALERT_RECORD: Final = "\x15\x03"  # how a server that speaks TLS begins its answer to plain HTTP
+
+
+class FileFault(OSError):
+    """A file of certificates that cannot be used, whatever the server does; `hint` is one thing to try."""
+
+    def __init__(self, words: str, hint: str) -> None:
+        super().__init__(words)
+        self.hint = hint
+
+
+def connection(host: str, port: int, tls: Tls | None, *, within_s: float) -> http.client.HTTPConnection:
+    """A connection that is not made yet; `connect` shakes hands too where there is TLS.
+
+    Args:
+        host: A name or an address, without brackets.
+        port: Of the service.
+        tls: How it is secured; none: plain TCP.
+        within_s: How long each wait on it may last.
+
+    Raises:
+        FileFault: A file of certificates cannot be used.
+    """
+    if tls is None:
+        return http.client.HTTPConnection(host, port, timeout=within_s)
+    return _Secured(host, port, tls, within_s)
+
+
+class _Secured(http.client.HTTPConnection):
+    default_port = 443
+
+    def __init__(self, host: str, port: int, tls: Tls, within_s: float) -> None:
+        super().__init__(host, port, timeout=within_s)
+        self._trust = _context(tls, tuple(os.environ.get(name) for name in _SYSTEM))
+        self._name = tls.server_name or host
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._name)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What came back."""
+
+    status: int
+    text: str  # empty unless the status is 200
+
+
+def metrics(host: str, port: int, path: str, tls: Tls | None, *, within_s: float) -> Page:
+    """Ask once for metrics in the Prometheus text format.
+
+    Args:
+        host: A name or an address, without brackets.
+        port: Of the service.
+        path: With its query.
+        tls: How it is secured; none: plain TCP.
+        within_s: How long each wait may last.
+
+    Raises:
+        OSError: No answer, or one of more than 16 MiB; a FileFault: a file of certificates cannot be used.
+        HTTPException: An answer that is not HTTP.
+    """
+    made = connection(host, port, tls, within_s=within_s)
+    try:
+        made.request("GET", path, headers={"Accept": _TEXT_FORMAT, "Connection": "close"})
+        answer = made.getresponse()
+        body = answer.read(_LARGEST_BYTES + 1) if answer.status == 200 else b""
+    finally:
+        made.close()
+    if len(body) > _LARGEST_BYTES:
+        raise OSError(f"more than {_LARGEST_BYTES >> 20} MiB")
+    return Page(answer.status, body.decode(errors="replace"))
+
+
+def words(error: OSError | http.client.HTTPException) -> str:
+    """What went wrong with a request, as the engine would say it where it can."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        unnamed = f"the certificate is not valid: {error.verify_message}"
+        return _OF_CERTIFICATES.get(error.verify_code, unnamed)
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or type(error).__name__
+        return _OF_HANDSHAKES.get(reason, f"the TLS handshake failed: {reason.lower().replace('_', ' ')}")
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "the connection was closed without an answer"
+    if isinstance(error, http.client.BadStatusLine) and str(error).startswith(_ALERT_RECORD):
+        return _ONLY_TLS
+    if isinstance(error, http.client.HTTPException):
+        return f"an answer that is not HTTP ({type(error).__name__})"
+    return error.strerror.lower() if error.strerror else str(error) or type(error).__name__
+
+
+def is_of_tls(error: Exception | None) -> bool:
+    """Whether TLS is what failed: the class `tls` of the engine."""
+    return isinstance(error, ssl.SSLError)
+
+
+def is_distrust(error: Exception | None) -> bool:
+    """Whether the server's certificate was refused, which more time will hardly mend."""
+    return isinstance(error, ssl.SSLCertVerificationError)
+
+
+def content(file: PemFile) -> bytes:
+    """A file of certificates as it was when the plan was made.
+
+    Raises:
+        FileFault: It cannot be read, or is another one now.
+    """
+    try:
+        found = Path(file.path).read_bytes()
+    except OSError as error:
+        raise FileFault(f"{file.path} cannot be read: {error.strerror}", f"ls -l {file.path}") from None
+    if hashlib.sha256(found).hexdigest() != file.digest:
+        raise FileFault(
+            f"{file.path} has changed since the plan was made",
+            "a new run, whose plan takes the file as it is",
+        )
+    return found
+
+
+@lru_cache(maxsize=8)  # the system's CAs take 10 ms to read, and a scrape comes every second
+def _context(tls: Tls, system: tuple[str | None, ...]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # a CA that is given need be no root
+    context.set_alpn_protocols(["http/1.1"])
+    if tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif tls.ca is not None:
+        _trust(context, tls.ca)
+    elif any(system):
+        for path in _stores(*system):
+            with suppress(OSError):  # as the engine does: what cannot be read is not trusted
+                context.load_verify_locations(cafile=path)
+    else:
+        context.load_default_certs()
+    if tls.certificate is not None:
+        _show(context, tls.certificate, tls.key)
+    return context
+
+
+def _trust(context: ssl.SSLContext, ca: PemFile) -> None:
+    try:
+        context.load_verify_locations(cadata=content(ca).decode("ascii", "ignore"))
+    except ssl.SSLError:
+        raise FileFault(
+            f"no certificate in {ca.path} can be used as a CA",
+            "a file of CAs in PEM form, as `openssl x509` reads",
+        ) from None
+
+
+def _stores(file: str | None, folders: str | None) -> Iterator[Path]:
+    """The files of CAs that the environment names."""
+    if file:
+        yield Path(file)
+    for folder in filter(None, (folders or "").split(os.pathsep)):
+        with suppress(OSError):
+            yield from sorted(Path(folder).iterdir())
+
+
+def _show(context: ssl.SSLContext, certificate: PemFile, key: PemFile | None) -> None:
+    for file in filter(None, (certificate, key)):
+        content(file)
+    try:
+        # without a password a key that needs one would ask for it on the terminal
+        context.load_cert_chain(certificate.path, key.path if key else None, password=lambda: b"-")
+    except ssl.SSLError as error:
+        why = (error.reason or "they cannot be read").lower().replace("_", " ")
+        raise FileFault(
+            f"{certificate.path} and its key cannot be shown as client certificate: {why}",
+            "the certificate's own key, without a password: openssl pkey -in KEY -out plain.key",
+        ) from None

@@ -1,1 +1,0 @@
-"""Other programs' inputs and outputs."""

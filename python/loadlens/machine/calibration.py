@@ -1,0 +1,144 @@
+"""What `doctor` measured of this machine, kept for the results of later loads.
+
+It belongs to one machine in one state (`fingerprint`): another kernel, core count or clock makes it void.
+It is a cache: what cannot be read is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from loadlens.machine import inventory
+
+SCHEMA_VERSION = 1
+LARGEST_BYTES = 1 << 16
+
+Limit = Literal["generator", "server", "machine", "others"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The most that got answered by a server that does nothing."""
+
+    threads: int  # of the engine
+    connections: int
+    requests_per_s: float
+    busy: float  # share of its core that the busiest engine thread worked
+    cpu_per_request_s: float  # of the generator
+    limit: Limit  # in the way of more; `machine`: both sides share its cores, `others`: who else runs
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How the generator kept due times that nothing but the machine could delay."""
+
+    rate_per_s: float
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    max_s: float
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """How late a sleep of a millisecond ends, and what reading the clock costs."""
+
+    late_p50_s: float
+    late_p99_s: float
+    late_max_s: float
+    clock_read_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What this machine and this version of the generator can do."""
+
+    fingerprint: str
+    made: str  # date and time, UTC, ISO 8601
+    one_thread: Ceiling
+    all_threads: Ceiling
+    lateness: tuple[Lateness, ...]  # by rising rate
+    timer: Timer
+
+    def ceiling_of(self, threads: int) -> Ceiling:
+        """The ceiling that a load on so many engine threads is compared with."""
+        return self.one_thread if threads <= 1 else self.all_threads
+
+
+def fingerprint() -> str:
+    """Names the machine in its present state, and this version of the generator."""
+    from loadlens import __version__
+
+    parts = json.dumps([inventory.identity(), __version__], sort_keys=True)
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def place(name: str) -> Path:
+    """Where the calibration of a machine is kept: the user's cache folder."""
+    told = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
+    return root / "loadlens" / f"calibration-{name}.json"
+
+
+def keep(made: Calibration) -> Path:
+    """Write it; an OSError when the cache folder cannot be written."""
+    path = place(made.fingerprint)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(json.dumps({"schema_version": SCHEMA_VERSION} | asdict(made), indent=1) + "\n")
+    fresh.replace(path)
+    return path
+
+
+def of_this_machine() -> Calibration | None:
+    """The calibration of this machine as it is; none: there is none, or it is of another state."""
+    name = fingerprint()
+    try:
+        with place(name).open("rb") as file:
+            told = json.loads(file.read(LARGEST_BYTES))
+        if told["schema_version"] != SCHEMA_VERSION or told["fingerprint"] != name:
+            return None
+        return _read(told)
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _read(told: Mapping[str, Any]) -> Calibration:
+    return Calibration(
+        fingerprint=str(told["fingerprint"]),
+        made=str(told["made"]),
+        one_thread=Ceiling(**told["one_thread"]),
+        all_threads=Ceiling(**told["all_threads"]),
+        lateness=tuple(Lateness(**part) for part in told["lateness"]),
+        timer=Timer(**told["timer"]),
+    )
+
+
+def reach(generator: Mapping[str, Any], made: Calibration | None) -> dict[str, Any] | None:
+    """How far a load was from the ceiling of its machine.
+
+    Args:
+        generator: That part of an engine's result.
+        made: The calibration of the machine; none: it has none.
+
+    Returns:
+        `made`, `ceiling_rps`, `threads`, `limit` and `share`; none without a calibration or without a rate.
+    """
+    rate = generator.get("requests_per_s")
+    if made is None or rate is None:
+        return None
+    ceiling = made.ceiling_of(int(generator["threads"]))
+    return {
+        "made": made.made,
+        "ceiling_rps": ceiling.requests_per_s,
+        "threads": ceiling.threads,
+        "limit": ceiling.limit,
+        "share": rate / ceiling.requests_per_s,
+    }

@@ -1,0 +1,322 @@
+"""Accounting: who sent and who counted how many requests over whole trials, what explains a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadlens.estimate.reconciliation import Part, reconcile
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.external_report import AT_THE_END, Teller, driver_of
+from loadlens.measure.services import proxy_counts
+from loadlens.measure.services import request_counters as counted
+from loadlens.measure.source import Json
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.quality import Count, Counted
+from loadlens.model.report import AccountingRow
+
+NEVER_REACHED = (
+    "resolve",
+    "refused",
+    "connect_timeout",
+    "tls_timeout",
+    "connect_failed",
+    "own_descriptors",
+    "own_ports",
+)
+UNSURE = (
+    "reset",
+    "closed_before_response",
+    "closed_on_reuse",
+    "timeout",
+    "truncated",
+    "malformed",
+    "limit",
+    "tls",
+)
+
+
+def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...]:
+    """One row for the client, and one for each path that a service counted."""
+    trials = [trial for case in cases for trial in case.trials if trial.source.engine]
+    if not trials:
+        return ()
+    usable = [trial for trial in trials if trial.is_usable]
+    return (
+        *_client([trial for trial in trials if driver_of(trial.source.engine) is None]),
+        *_told(usable),
+        *proxy_counts.accounting(cases),
+        *_paths(usable, study),
+        *_counters(cases, study),
+    )
+
+
+def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
+    """The law of counting, summed over streams and trials."""
+    found = []
+    for role in ("load", "probe"):
+        streams = [
+            stream
+            for trial in trials
+            for stream in (trial.source.engine or {}).get("streams", ())
+            if stream["role"] == role
+        ]
+        if not streams:
+            continue
+        issued = sum(s["requests"]["issued"] for s in streams)
+        ended = sum(s["requests"][name] for s in streams for name in ("answered", "failed", "in_flight"))
+        broken = sum(not s["law_holds"] for s in streams)
+        failed = sum(s["requests"]["failed"] for s in streams)
+        found.append(
+            AccountingRow(
+                source=f"client, {role}",
+                sent=issued,
+                expected_low=issued,
+                expected_high=issued,
+                observed=ended,
+                difference=ended - issued,
+                explained_by=f"issued = answered {ended - failed:,} + failed {failed:,}, in flight included"
+                + (f"; the law is broken in {broken} streams" if broken else ""),
+                state="bad" if broken or ended != issued else "ok",
+            )
+        )
+    return tuple(found)
+
+
+def _told(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
+    """What other programs say that they got, which nobody checked."""
+    by_name: dict[str, list[Teller]] = {}
+    for trial in trials:
+        if trial.teller is not None:
+            by_name.setdefault(trial.teller.name, []).append(trial.teller)
+    return [
+        AccountingRow(
+            source=f"client, load by {name}",
+            sent=sum(teller.ended for teller in tellers),
+            expected_low=None,
+            expected_high=None,
+            observed=None,
+            difference=None,
+            explained_by=f"{name} says: answered {sum(t.count('answered') or 0 for t in tellers):,}, failed "
+            f"{sum(t.count('failed') or 0 for t in tellers):,}; what was due it does not say",
+            state="unknown",
+        )
+        for name, tellers in by_name.items()
+    ]
+
+
+def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
+    """What the services wrote down, path by path, against what was sent there."""
+    counted = [trial for trial in trials if trial.served.total]
+    if not counted:
+        return []
+    ready = _ready_paths(study)
+    paths: dict[str, None] = {}
+    for trial in counted:
+        for stream in trial.streams:
+            paths |= {
+                step.path.partition("?")[0]: None for step in stream.plan.steps if "{{" not in step.path
+            }
+    proxies = {str(case["slug"]): proxy_counts.names(case) for case in study.get("cases", ())}
+    found = [_path_row(path, counted, proxies, is_ready_path=path in ready) for path in paths]
+    others = sum(
+        part.values.size for t in counted for (path, _), part in t.served.paths.items() if path not in paths
+    )
+    if others:
+        explained = "paths with a template, or asked by somebody else"
+        found.append(
+            AccountingRow("service, other paths", None, None, None, others, None, explained, "unknown")
+        )
+    return found
+
+
+def counts(cases: Sequence[CaseMeasures], study: Json) -> tuple[Count, ...]:
+    """What each counter of a service rose by in each trial, and what was sent to it meanwhile."""
+    found = []
+    for (service, metric), rises in _rises(cases, study).items():
+        steady = [one for one in rises if not one.restarts]
+        trials = tuple(
+            Counted(
+                seconds=one.seconds,
+                sent_low=sum(part.low for part in one.sent()),
+                sent_high=sum(part.high for part in one.sent()),
+                scrapes=max(0, counted.scrapes(one.trial, service) - 1),
+                counted=one.rise,
+                failed=one.failed,
+            )
+            for one in steady
+        )
+        found.append(Count(f"{service}, {metric}", trials, len(rises) - len(steady)))
+    return tuple(found)
+
+
+def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
+    """What counters of the services rose by, against what was sent to them."""
+    return [_counter_row(service, metric, rises) for (service, metric), rises in _rises(cases, study).items()]
+
+
+def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], list[_Counted]]:
+    """By service and metric, of every trial that has it."""
+    seen: dict[tuple[str, str], list[_Counted]] = {}
+    for plan, case in zip(study.get("cases", ()), cases, strict=False):
+        for service, says in counted.services(plan).items():
+            proxy = proxy_counts.before(plan, service)
+            if proxy is None and not _is_reached(service, plan):
+                continue
+            metric = str(says["requests"])
+            for trial in case.usable:
+                counter = counted.read(trial, service, metric)
+                # Without a read before the load and one after it, what lies between is not what was sent.
+                if counter is None or counter.seconds_between <= 0:
+                    continue
+                if not counted.is_bracketed(trial, service):
+                    continue
+                failed = counted.read_failed(trial, service, metric)
+                known = _Counted(
+                    trial,
+                    counter.rise,
+                    None if failed is None else failed.rise,
+                    proxy,
+                    counter.seconds_between,
+                    counter.restarts,
+                )
+                seen.setdefault((service, metric), []).append(known)
+    return seen
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a service counted in a trial, and how requests came to it."""
+
+    trial: TrialMeasures
+    rise: float
+    failed: float | None  # of it, answers that were none; none: it does not say
+    proxy: str | None  # the fault proxy before it
+    seconds: float  # between its first and last reading
+    restarts: int
+
+    def sent(self) -> list[Part]:
+        """Who may have sent what it counted."""
+        through = None if self.proxy is None else proxy_counts.handed_on(self.trial, self.proxy)
+        if through is not None:
+            return [through]
+        parts: list[Part] = []
+        for stream in self.trial.streams:
+            if stream.teller is not None:
+                parts += stream.teller.sent()
+            else:
+                whole = {"requests": stream.engine["requests"]}
+                parts.append(_sent(stream.plan.is_probe, whole, stream.engine))
+        return parts
+
+
+def _is_reached(service: str, plan: Json) -> bool:
+    """Whether all that is sent comes to the service: it is the entry, or the entry hands on to it alone."""
+    if (plan.get("outside") or {}).get("name") == service:
+        return True  # what is at the entry's own address
+    entry = str((plan.get("entry") or {}).get("service") or "")
+    over = next((s.get("over") or () for s in plan.get("services", ()) if s["name"] == entry), ())
+    return service == entry or list(over) == [service]
+
+
+def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> AccountingRow:
+    parts: list[Part] = []
+    for one in rises:
+        parts += one.sent()
+        between = max(0, counted.scrapes(one.trial, service) - 1)
+        # Some servers count their metrics' page and some do not, whatever port it is on.
+        parts.append(Part("scrapes", 0, between))
+    return _row(f"{service}, {metric}", round(sum(one.rise for one in rises)), parts, faulty=0)
+
+
+def _path_row(
+    path: str,
+    trials: Sequence[TrialMeasures],
+    proxies: Mapping[str, tuple[str, ...]],  # of each case
+    *,
+    is_ready_path: bool,
+) -> AccountingRow:
+    parts: list[Part] = []
+    for trial in trials:
+        for stream in trial.streams:
+            if stream.teller is not None and stream.plan.steps[0].path.partition("?")[0] == path:
+                parts += stream.teller.sent()
+            for step, result in zip(stream.plan.steps, stream.engine.get("steps", ()), strict=False):
+                if step.path.partition("?")[0] == path:
+                    parts.append(_sent(stream.plan.is_probe, result, stream.engine))
+        for proxy in proxies.get(str(trial.source.case["slug"]), ()):
+            if (held := proxy_counts.held_back(trial, proxy)) is not None:
+                parts.append(Part(f"held back by {proxy}", -held, 0))
+        if is_ready_path:
+            count = _readiness(trial)
+            parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
+    observed = sum(trial.served.count(path) for trial in trials)
+    return _row(f"service, {path}", observed, parts, faulty=sum(t.served.faulty for t in trials))
+
+
+def _row(source: str, observed: int, parts: Sequence[Part], *, faulty: int) -> AccountingRow:
+    """What a service counted beside who may have sent; what the lab asks for itself is no load."""
+    sent = sum(part.high for part in parts if part.source not in ("scrapes", "readiness", AT_THE_END))
+    found = reconcile(observed, tuple(parts))
+    return AccountingRow(
+        source=source,
+        sent=sent,
+        expected_low=found.expected_low,
+        expected_high=found.expected_high,
+        observed=observed,
+        difference=observed - sent,
+        explained_by=_explained(parts, found.unexplained, faulty),
+        state="ok" if found.unexplained == 0 else "bad",
+    )
+
+
+def _sent(is_probe: bool, step: Mapping[str, object], stream: Json) -> Part:
+    """Requests of a step that reached the service: all issued, less those that certainly or maybe did not."""
+    requests = step.get("requests")
+    assert isinstance(requests, dict)
+    issued = int(requests.get("issued", 0))
+    errors = stream.get("errors", {})
+    never = sum(int(errors.get(kind, {}).get("count", 0)) for kind in NEVER_REACHED)
+    unsure = sum(int(errors.get(kind, {}).get("count", 0)) for kind in UNSURE) + int(
+        requests.get("in_flight", 0)
+    )
+    source = "probes" if is_probe else "load"
+    if len(stream.get("steps", ())) > 1:  # errors are counted by stream: any of them may be of this step
+        return Part(source, max(0, issued - never - unsure), issued)
+    return Part(source, max(0, issued - never - unsure), issued - never)
+
+
+def _readiness(trial: TrialMeasures) -> int | None:
+    count = trial.source.idle.get("readiness_requests")
+    if isinstance(count, dict):
+        return sum(int(value) for value in count.values())
+    return int(count) if count is not None else None
+
+
+def _ready_paths(study: Json) -> set[str]:
+    return {
+        str(service["ready"]["path"])
+        for case in study.get("cases", ())
+        for service in case.get("services", ())
+        if service.get("ready")
+    }
+
+
+def _explained(parts: Sequence[Part], unexplained: int, faulty: int) -> str:
+    sums: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        low, high = sums.get(part.source, (0, 0))
+        sums[part.source] = (low + part.low, high + part.high)
+    words = [
+        f"{source} {high:,}" if low == high else f"{source} {low:,}–{high:,}"
+        for source, (low, high) in sums.items()
+        if high
+    ]
+    text = " + ".join(words) or "nothing was sent there"
+    kept = [f"{source}: up to {-low:,}" for source, (low, high) in sums.items() if low < 0 <= high]
+    text = "; ".join([text, *kept])
+    if faulty:
+        text += f"; {faulty} lines could not be read"
+    if unexplained:
+        text += f"; {unexplained:+d} not explained"
+    return text

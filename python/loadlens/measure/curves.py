@@ -1,0 +1,416 @@
+"""From cases to the load curves that rules see: levels of load under otherwise equal conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from loadlens.estimate import probes
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts, pooled
+from loadlens.measure import figures, quality
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.metrics import figure_of, inside
+from loadlens.measure.requests import shapes
+from loadlens.measure.requests.failures import Failure
+from loadlens.measure.requests.queue_seen import ahead_of
+from loadlens.measure.services import gauges, handler_times
+from loadlens.measure.services.cpu_per_request import cpu_time
+from loadlens.measure.services.host_context import (
+    balances_of,
+    memory_of,
+    quotas_of,
+    received_of,
+    storage_of,
+)
+from loadlens.measure.services.watched import (
+    connections_of,
+    generator_of,
+    host_cpu,
+    processes_of,
+    refusals_of,
+)
+from loadlens.measure.source import Json, factor_names
+from loadlens.measure.trial import StreamMeasures
+from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.signals.read import log_lines, sockets
+
+PILE = 0.10  # around the median
+
+
+@dataclass(frozen=True, slots=True)
+class CurveCases:
+    """The cases of one curve, ascending by load."""
+
+    label: str
+    anchor: str
+    experiment: str
+    load_factor: str | None
+    levels: Mapping[str, str]  # of the factors that stay the same
+    cases: tuple[CaseMeasures, ...]
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether any of its cases was set aside."""
+        return any(case.is_held_out for case in self.cases)
+
+    @property
+    def purpose(self) -> str:
+        """What all of its cases were run for."""
+        return self.cases[0].purpose
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether rules may read it as levels of load."""
+        return not self.is_held_out and self.purpose == "load"
+
+
+def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
+    """Group cases that differ in nothing but the level of load.
+
+    Cases without figures are left out, those whose load changes while it is measured or follows a pace, and
+    those of which nobody says how many requests succeeded.
+    """
+    found: dict[tuple[str, tuple[tuple[str, str], ...], bool, str], list[CaseMeasures]] = {}
+    load_factors = {
+        case.experiment: load_factor([c for c in cases if c.experiment == case.experiment]) for case in cases
+    }
+    several = len(load_factors) > 1
+    for case in cases:
+        if case.reference is None or not case.reference.plan.is_steady or not case.counts_successes:
+            continue
+        varied = load_factors[case.experiment]
+        fixed = tuple((f, level) for f, level in case.levels.items() if f != varied)
+        found.setdefault((case.experiment, fixed, case.is_held_out, case.purpose), []).append(case)
+    curves = []
+    for (experiment, fixed, _, _), members in found.items():
+        levels = dict(fixed)
+        words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
+        label = " ".join(part for part in (experiment if several else "", words) if part)
+        ordered = sorted(members, key=lambda c: c.reference.plan.load if c.reference else 0.0)
+        curves.append(
+            CurveCases(
+                label=label or experiment,
+                anchor=f"chart-load-{experiment}",
+                experiment=experiment,
+                load_factor=load_factors[experiment],
+                levels=levels,
+                cases=tuple(ordered),
+            )
+        )
+    return tuple(curves)
+
+
+def load_factor(cases: Sequence[CaseMeasures]) -> str | None:
+    """The factor whose levels change how much is asked and nothing else of the load; none: there is none."""
+    known = [case for case in cases if case.reference is not None and case.reference.plan.is_steady]
+    for factor in factor_names([{"levels": case.levels} for case in known]):
+        groups: dict[tuple[object, ...], list[CaseMeasures]] = {}
+        for case in known:
+            rest = tuple((f, level) for f, level in case.levels.items() if f != factor)
+            groups.setdefault(rest, []).append(case)
+        if any(_differ_in_load(group) for group in groups.values()):
+            return factor
+    return None
+
+
+def _differ_in_load(group: Sequence[CaseMeasures]) -> bool:
+    plans = [case.reference.plan for case in group if case.reference is not None]
+    if len({plan.load for plan in plans}) < 2:
+        return False
+    return len({(plan.is_closed, tuple(step.request for step in plan.steps)) for plan in plans}) == 1
+
+
+def curve_of(group: CurveCases, cores: int) -> Curve:
+    """One curve as rules see it."""
+    first = group.cases[0].reference
+    assert first is not None  # `gather` leaves out cases without figures
+    dearest = _dearest(group)
+    idle = {name: _probe_idle(group, name) for name in group.cases[0].probe_names}
+    work, work_all = cpu_time(group.cases, dearest)
+    steps = tuple(_step(case, idle, figures.point(work)) for case in group.cases)
+    return Curve(
+        label=group.label,
+        anchor=group.anchor,
+        is_closed=first.plan.is_closed,
+        think_s=first.plan.think_s,
+        steps=steps,
+        work=work,
+        work_all=work_all,
+        dearest=dearest,
+        cores_allotted=_cores_allotted(group.cases[0], cores),
+        shares_cores=group.cases[0].usable[0].source.placement.get("shared"),
+        levels=tuple(group.levels.items()),
+        ahead=next((ahead_of(group.cases, name, idle_s) for name, idle_s in idle.items()), None),
+        is_here=bool((group.cases[0].plan.get("outside") or {}).get("is_here", True)),
+    )
+
+
+def _cores_allotted(case: CaseMeasures, cores: int) -> float:
+    """Of the CPU sets and the shares of all replicas; a part without a share of its own adds none.
+
+    Where nothing was asked, what processes that ran already are confined to.
+    """
+    source = case.usable[0].source
+    running = [str(process["service"]) for process in source.services]
+    allotted: set[int] = set()
+    quota = 0.0
+    for name, service in (source.placement.get("services") or {}).items():
+        allotted |= set(service.get("cpus") or ())
+        quota += float(service.get("cpu") or 0.0) * max(1, running.count(name))
+    allotted = allotted or _held_cpus(source.placement)
+    return float(min(x for x in (len(allotted) or cores, quota or cores, cores)))
+
+
+def _held_cpus(placement: Json) -> set[int]:
+    """CPUs on which any replica may run, as the kernel said; empty where that is not known of each."""
+    services = (placement.get("services") or {}).values()
+    known = [one.get("cpus") for service in services for one in service.get("held") or ()]
+    return {cpu for cpus in known for cpu in cpus} if all(known) else set()
+
+
+def _dearest(group: CurveCases) -> str:
+    """The step whose requests take longest at the lightest load."""
+    load = group.cases[0].reference
+    assert load is not None
+    means = {}
+    for step in load.steps:
+        found = step.response_mean
+        means[step.plan.name] = found.point if isinstance(found, Interval) else 0.0
+    return max(means, key=lambda name: means[name])
+
+
+def asked_calmly(groups: Sequence[CurveCases]) -> tuple[RequestClass, ...]:
+    """Each kind of request as a first look found it: by one user, with pauses, before any load."""
+    cases = [case for group in groups if group.purpose == "look" for case in group.cases]
+    return tuple(
+        _request_class(case, step.index)
+        for case in cases
+        if case.reference is not None
+        for step in case.reference.plan.steps
+    )
+
+
+# --- one step ---------------------------------------------------------------------------------------------
+
+
+def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -> Step:
+    load = case.reference
+    assert load is not None
+    stolen = [t.resources.steal for t in case.usable if t.resources.steal is not None]
+    others = [t.resources.others for t in case.usable if t.resources.others is not None]
+    return Step(
+        label=case.name,
+        load=load.plan.load,
+        trials=len(case.usable),
+        throughput=case.throughput,
+        throughput_trials=tuple(x.rate_by_little for x in case.loads),
+        completed_trials=tuple(float((x.ok + x.not_ok).sum()) / x.grid.seconds for x in case.loads),
+        response=_times(case, None),
+        classes=tuple(_request_class(case, step.index) for step in load.plan.steps),
+        issued=case.issued,
+        failed=case.failed_share,
+        failed_count=case.failed_count,
+        failures=failure_modes(case),
+        probes=tuple(_probe(case, name, idle.get(name), work_s) for name in case.probe_names),
+        processes=processes_of(case),
+        in_flight=case.in_flight,
+        host_cpu=host_cpu(case),
+        steal=max(stolen, default=None),
+        other_cores=None if (most := quality.most_others(case)) is None else most.others,
+        generator=generator_of(case),
+        little=_little(case),
+        steady=_steady(case),
+        log_signs=log_lines.signs(_service_logs(case)),
+        driver="" if case.teller is None else case.teller.name,
+        statuses=_statuses(case),
+        timed_out=None if case.teller is not None else sum(x.timed_out for x in case.loads),
+        connections=connections_of(case),
+        longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),
+        kernel=sockets.worst([trial.kernel for trial in case.usable]),
+        quotas=quotas_of(case),
+        refusals=refusals_of(case),
+        balances=balances_of(case),
+        storage=storage_of(case),
+        memory=memory_of(case),
+        received=received_of(case),
+        quality=quality.of(case),
+        standstills=shapes.standstills(case),
+        spared=shapes.spared(case),
+        places=gauges.places_of(case),
+        answer_bytes=_answer_bytes(case),
+        steal_mean=float(np.mean(stolen)) if stolen else None,
+        others_mean=float(np.mean(others)) if others else None,
+    )
+
+
+def _answer_bytes(case: CaseMeasures) -> float | None:
+    """Of a mean answer of the load; none where nobody counted bytes."""
+    told = [load.engine for load in case.loads if (load.engine.get("bytes") or {}).get("in_wire")]
+    means = [float(e["bytes"]["in_wire"]) / max(1, int(e["requests"]["answered"])) for e in told]
+    return max(means, default=None)
+
+
+def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
+    """Answers of the load by status, ascending."""
+    found: dict[int, int] = {}
+    for load in case.loads:
+        for status, count in load.statuses.items():
+            found[int(status)] = found.get(int(status), 0) + count
+    return tuple(sorted(found.items()))
+
+
+def _times(case: CaseMeasures, step: int | None, kind: str = "response") -> Times:
+    return Times(case.mean(step, kind), case.quantile(0.5, step, kind), case.quantile(0.99, step, kind))
+
+
+def _request_class(case: CaseMeasures, step: int) -> RequestClass:
+    load = case.reference
+    assert load is not None
+    plan = load.plan.steps[step]
+    return RequestClass(
+        label=plan.name,
+        request=plan.request,
+        rate=case.step_rate(step),
+        response=_times(case, step),
+        service=_times(case, step, "service"),
+        inside=_inside(case, plan.path),
+        transfer=figure_of(case, "last_byte.mean", plan.name),
+    )
+
+
+def _inside(case: CaseMeasures, path: str) -> Figure:
+    """From what the server wrote down of each request, or else from what it counted."""
+    written = inside(case, path)
+    if not isinstance(written, NotMeasured):
+        return written
+    return handler_times.mean_time(case, path) or written
+
+
+def _service_logs(case: CaseMeasures) -> list[str]:
+    """Logs of the trials that had failures; nothing is looked for in the others."""
+    found = []
+    for trial in case.usable:
+        if trial.failures:
+            names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
+            found += [trial.source.log(name) for name in names]
+    return found
+
+
+def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:
+    verdicts = [load.engine.get("little", {}).get("verdict", "unknown") for load in case.loads]
+    if verdicts.count("broken") * 2 >= len(verdicts) and "broken" in verdicts:
+        return "broken"
+    return "holds" if "holds" in verdicts else "unknown"
+
+
+def _steady(
+    case: CaseMeasures,
+) -> Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]:
+    kinds = [t.steady.kind for t in case.usable if not isinstance(t.steady, Insufficient)]
+    if not kinds:
+        return "unknown"
+    worst_first: tuple[Literal["no_steady", "slowdown", "warmup", "cyclic"], ...] = (
+        "no_steady",
+        "slowdown",
+        "warmup",
+        "cyclic",
+    )
+    for kind in worst_first:
+        if kinds.count(kind) * 2 > len(kinds):
+            return kind
+    return "flat"
+
+
+# --- probes -----------------------------------------------------------------------------------------------
+
+
+def _probe_idle(group: CurveCases, name: str) -> float | None:
+    """The probe's time on an idle service, from the step where it waited least."""
+    times = []
+    for case in group.cases:
+        counts = [stream.all_steps().response for stream in case.probe_streams(name)]
+        if counts:
+            found = probes.idle_time(pooled(counts))
+            if not isinstance(found, Insufficient):
+                times.append(found)
+    return min(times, default=None)
+
+
+def _probe(case: CaseMeasures, name: str, idle_s: float | None, work_s: float) -> ProbeWatch:
+    streams = case.probe_streams(name)
+    plan = streams[0].plan
+    counts = [stream.all_steps().response for stream in streams]
+    return ProbeWatch(
+        label=name,
+        request=plan.steps[0].request,
+        response=Times(
+            case.probe_mean(name), case.probe_quantile(name, 0.5), case.probe_quantile(name, 0.99)
+        ),
+        idle_s=idle_s,
+        delayed=_delayed(case, counts, idle_s, work_s),
+        count=sum(part.observed for part in counts),
+        fresh_connections=plan.connection == "new",
+        is_late=any(_is_late(stream) for stream in streams),
+        spared=shapes.spared_probes(case),
+    )
+
+
+def _delayed(
+    case: CaseMeasures, counts: Sequence[IntervalCounts], idle_s: float | None, work_s: float
+) -> Figure:
+    if idle_s is None:
+        return Undecided("probe.delayed", "share", "its time on an idle service is not known")
+    return case.share_figure("probe.delayed", [probes.held_up(part, idle_s, work_s) for part in counts])
+
+
+def _is_late(stream: StreamMeasures) -> bool:
+    """A probe that was sent later than a tenth of what it measures."""
+    engine = stream.engine
+    lag = ((engine.get("lag_s") or {}).get("p99") or {}).get("value")
+    if lag is None:
+        return False
+    mean = stream.all_steps().response_mean
+    typical = mean.point if isinstance(mean, Interval) else 0.0
+    return float(lag) > max(0.001, 0.1 * typical)
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+def failure_modes(case: CaseMeasures) -> tuple[FailureMode, ...]:
+    """The ways in which requests of the load failed, most frequent first."""
+    merged: dict[tuple[str, str, int], list[Failure]] = {}
+    load = case.reference
+    assert load is not None
+    for trial in case.usable:
+        for failure in trial.failures:
+            if failure.stream == load.plan.name:
+                merged.setdefault((failure.step, failure.outcome, failure.status), []).append(failure)
+    return tuple(
+        sorted((_mode(case, load, key, parts) for key, parts in merged.items()), key=lambda mode: -mode.count)
+    )
+
+
+def _mode(
+    case: CaseMeasures, load: StreamMeasures, key: tuple[str, str, int], parts: Sequence[Failure]
+) -> FailureMode:
+    step, outcome, status = key
+    kept = [part.seconds for part in parts if part.seconds is not None]
+    times = np.concatenate(kept) if len(kept) == len(parts) else np.zeros(0)
+    median = float(np.median(times)) if times.size else None
+    index = next(s.index for s in load.plan.steps if s.name == step)
+    success = case.quantile(0.5, index)
+    return FailureMode(
+        label=step,
+        outcome=outcome,
+        status=status,
+        count=sum(part.count for part in parts),
+        median_s=median,
+        pile=None if median is None else float((np.abs(times - median) <= PILE * median).mean()),
+        success_median_s=success.point if isinstance(success, Estimate) else None,
+    )

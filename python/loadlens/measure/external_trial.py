@@ -1,0 +1,165 @@
+"""A trial whose load another program made, measured: what it told, and what was watched beside it.
+
+Most programs tell a load as a whole: the measured part is then one interval, times are its own figures, and
+nothing is known of how they varied within it. One that tells every single request gives intervals of time
+like our engine's, of service time: from when a request was sent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loadlens.estimate.interval import Floats, Insufficient
+from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
+from loadlens.measure.external_report import NO_RESPONSE, Teller, teller_of
+from loadlens.measure.requests import failures
+from loadlens.measure.services import trial_context
+from loadlens.measure.source import StepPlan, StreamPlan, TrialSource, streams_of
+from loadlens.measure.trial import (
+    STEP_PHASES,
+    Grid,
+    StepMeasures,
+    StreamMeasures,
+    TrialMeasures,
+    nothing,
+    steadiness_of,
+    unless_damaged,
+)
+from loadlens.measure.window import WHOLE
+from loadlens.model.study import Window
+from loadlens.model.trial import Outcome
+from loadlens.signals.read import resources, runtime_metrics, server_log, sockets
+
+INTERVAL_S = 0.25  # as our engine cuts the first minute
+LONG_INTERVAL_S = 1.0
+FIRST_MINUTE_S = 60.0
+NO_WINDOW = "its figures are of the whole load: no window can be taken of it"
+
+
+def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
+    """Measure one driven trial; one whose files are damaged has no grid and no streams.
+
+    Args:
+        source: The trial; its engine's result names a driver.
+        window: The part that figures are to be taken from; nothing can be taken from a part of it.
+    """
+    return unless_damaged(_measure, source, window)
+
+
+def _measure(source: TrialSource, window: Window) -> TrialMeasures:
+    plan = streams_of(source.plan)[0]
+    teller = teller_of(source.engine, int(plan.load))
+    assert teller is not None, "asked of driven trials only"
+    if window != WHOLE:
+        return nothing(source, f"{teller.name}: {NO_WINDOW}")
+    if teller.seconds <= 0:
+        return nothing(source, f"{teller.name} measured nothing")
+    grid = _grid(teller)
+    load = _stream(plan, grid, source, teller)
+    readings = source.readings()
+    watched = resources.read(readings, 0.0, teller.seconds, is_driven=True)
+    unknown = Insufficient(teller.does_not_say("how its times varied"))
+    # When single answers came is known of some programs; that no answer was due meanwhile is not.
+    paused = Insufficient(teller.does_not_say(NO_RESPONSE))
+    return TrialMeasures(
+        source=source,
+        grid=grid,
+        streams=(load,),
+        resources=watched,
+        served=server_log.read(readings),
+        failures=failures.read(source, (plan,), 0.0, teller.seconds) if teller.tells_requests else (),
+        steady=steadiness_of(load, grid, paused) if teller.tells_requests else unknown,
+        pauses=paused,
+        told=runtime_metrics.read(readings, 0.0, teller.seconds),
+        kernel=sockets.read(readings, source.plan),
+        around=trial_context.read(readings, 0.0, teller.seconds, watched, source),
+        teller=teller,
+    )
+
+
+def _grid(teller: Teller) -> Grid:
+    """One interval; or equal ones, where single requests are told."""
+    width = INTERVAL_S if teller.seconds <= FIRST_MINUTE_S else LONG_INTERVAL_S
+    size = max(1, int(teller.seconds / width)) if teller.tells_requests else 1
+    starts = np.arange(size, dtype=np.float64) * width
+    lengths = np.diff(np.append(starts, teller.seconds)).astype(np.float64)  # the last takes in the rest
+    return Grid(starts, lengths, {})
+
+
+def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, teller: Teller) -> StreamMeasures:
+    step = _of_requests(plan.steps[0], grid, source, teller)
+    if step is None:
+        step = _of_whole(plan.steps[0], grid, teller)
+    counts = {name: found for name in teller.stream["requests"] if (found := teller.count(name)) is not None}
+    return StreamMeasures(
+        plan=plan,
+        grid=grid,
+        steps=(step,),
+        counts=counts,
+        errors={name: int(error["count"]) for name, error in teller.stream["errors"].items()},
+        statuses=teller.stream["status"] or {},
+        in_flight=Insufficient(teller.does_not_say("how many were in flight")),
+        phases={kind: _none(grid) for kind in ("connect", "tls", *STEP_PHASES)},
+        groups={},
+        engine=teller.stream,
+        longest_gap_s=None,
+        teller=teller,
+    )
+
+
+def _of_whole(plan: StepPlan, grid: Grid, teller: Teller) -> StepMeasures:
+    """Counts of the whole load; NaN where they are not told."""
+    return StepMeasures(
+        plan=plan,
+        ok=_one(teller.count("ok")),
+        unexpected=_one(teller.count("unexpected_status")),
+        failed=_one(teller.count("failed")),
+        response_sum=_one(None),
+        response_squares=_one(None),
+        service_sum=_one(None),
+        service_squares=_one(None),
+        response=_none(grid),
+        service=_none(grid),
+        phases={kind: _none(grid) for kind in STEP_PHASES},
+        teller=teller,
+    )
+
+
+def _of_requests(plan: StepPlan, grid: Grid, source: TrialSource, teller: Teller) -> StepMeasures | None:
+    """What single requests say, by the interval in which each ended; none where they are not told."""
+    if not teller.tells_requests:
+        return None
+    names = ("sent_ns", "done_ns", "outcome")
+    rows = source.samples(names)
+    sent, done, outcome = (rows[name].to_numpy().astype(np.int64) for name in names)
+    seconds = (done - sent) / 1e9
+    place = np.clip(np.searchsorted(grid.starts_s, done / 1e9, side="right") - 1, 0, grid.size - 1)
+    ok = outcome == int(Outcome.OK)
+
+    def summed(chosen: np.ndarray, weights: Floats | None = None) -> Floats:
+        kept = None if weights is None else weights[chosen]
+        return np.bincount(place[chosen], weights=kept, minlength=grid.size).astype(np.float64)
+
+    unknown = np.full(grid.size, np.nan)
+    return StepMeasures(
+        plan=plan,
+        ok=summed(ok),
+        unexpected=summed(outcome == int(Outcome.UNEXPECTED_STATUS)),
+        failed=summed(outcome == int(Outcome.UNCLASSED)),
+        response_sum=unknown,
+        response_squares=unknown,
+        service_sum=summed(ok, seconds),
+        service_squares=summed(ok, seconds**2),
+        response=_none(grid),
+        service=counts_from_values(grid.size, place[ok], seconds[ok]),
+        phases={kind: _none(grid) for kind in STEP_PHASES},
+        teller=teller,
+    )
+
+
+def _one(count: int | None) -> Floats:
+    return np.array([np.nan if count is None else float(count)])
+
+
+def _none(grid: Grid) -> IntervalCounts:
+    return counts_from_values(grid.size, np.zeros(0, dtype=np.int64), np.zeros(0))

@@ -1,0 +1,150 @@
+"""Conditions without which figures must not be believed, looked at over the whole record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.curve import FULL_CORES, OTHERS_MATTER, generator_in_time
+from loadlens.measure.external_report import does_not, driver_of
+from loadlens.model.facts import Curve, Gate, Step
+from loadlens.model.report import AccountingRow
+from loadlens.present.numbers import percent
+
+MOST_NAMED = 3
+
+
+def gates_of(
+    cases: Sequence[CaseMeasures], curves: Sequence[Curve], books: Sequence[AccountingRow], cores: int
+) -> tuple[Gate, ...]:
+    """All gates, in the order in which a reader should look at them."""
+    steps = [step for curve in curves for step in curve.steps]
+    return (
+        _counting(cases),
+        _generator(steps),
+        _little(steps),
+        _steady(steps),
+        _accounting(books),
+        _colocation(curves, cores),
+        _interference(steps, cores),
+    )
+
+
+def _counting(cases: Sequence[CaseMeasures]) -> Gate:
+    ended = [trial for case in cases for trial in case.trials if trial.source.engine]
+    if not ended:
+        return Gate("counting", None, "no trial came to an end")
+    trials = [trial for trial in ended if driver_of(trial.source.engine) is None]
+    if not trials:
+        names = (driver_of(trial.source.engine) or "" for trial in ended)
+        return Gate("counting", None, f"{does_not(names)} say what was due, so nothing has to add up")
+    broken = [
+        trial
+        for trial in trials
+        if not all(stream.get("law_holds") for stream in (trial.source.engine or {}).get("streams", ()))
+    ]
+    if broken:
+        return Gate(
+            "counting", False, f"the law of counting is broken in {len(broken)} of {len(trials)} trials"
+        )
+    return Gate("counting", True, f"every request is accounted for in {len(trials)} of {len(trials)} trials")
+
+
+def _generator(steps: Sequence[Step]) -> Gate:
+    known = [step for step in steps if step.generator.verdict != "unknown"]
+    others = does_not(step.driver for step in steps if step.driver)
+    if not known and others:
+        return Gate("generator", None, f"{others} say how late or busy it was")
+    if not known:
+        return Gate("generator", None, "the generator's health was not recorded")
+    late = [step for step in known if generator_in_time(step.generator) is False]
+    if late:
+        return Gate("generator", False, f"the generator was late in {_named(late, len(known))}")
+    waited = [step for step in known if step.generator.verdict == "starved"]
+    if waited:
+        return Gate("generator", None, f"the generator waited for a core in {_named(waited, len(known))}")
+    busiest = max((step.generator.busy or 0.0) for step in known)
+    rest = f"; {others} say" if others else ""
+    return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most{rest}")
+
+
+def _little(steps: Sequence[Step]) -> Gate:
+    broken = [step for step in steps if step.little == "broken"]
+    if broken:
+        return Gate("little", False, f"Little's law is broken in {_named(broken, len(steps))}")
+    own = [step for step in steps if not step.driver]
+    others = does_not(step.driver for step in steps if step.driver)
+    if not own and others:
+        return Gate("little", None, f"{others} say how many were in flight, as Little's law asks")
+    held = sum(step.little == "holds" for step in own)
+    if not held:
+        return Gate("little", None, "trials are too short to check Little's law")
+    rest = "" if held == len(own) else ", the rest are too short to tell"
+    rest += f"; {others} say what it needs" if others else ""
+    return Gate("little", True, f"Little's law holds in {held} of {len(own)} cases{rest}")
+
+
+def _steady(steps: Sequence[Step]) -> Gate:
+    known = [step for step in steps if step.steady != "unknown"]
+    unknown = [step for step in steps if step.steady == "unknown"]
+    others = does_not(step.driver for step in unknown if step.driver)
+    few = sum(not step.driver for step in unknown)
+    if not known and others and not few:
+        return Gate("steady", None, f"{others} say how times varied")
+    if not known:
+        return Gate("steady", None, "too few requests to tell a drift from noise")
+    drifting = [step for step in known if step.steady == "no_steady"]
+    if drifting:
+        return Gate("steady", False, f"no steady state in {_named(drifting, len(known))}")
+    rest = f", {few} have too few requests to tell" if few else ""
+    rest += f"; {others} say how times varied" if others else ""
+    return Gate("steady", True, f"{len(known)} of {len(steps)} cases are steady{rest}")
+
+
+def _accounting(books: Sequence[AccountingRow]) -> Gate:
+    known = [row for row in books if row.observed is not None]
+    if not known:
+        return Gate("accounting", None, "the service does not count its requests")
+    off = [row for row in known if row.state == "bad"]
+    if off:
+        return Gate(
+            "accounting", False, f"{off[0].source}: {off[0].difference:+d} requests are not explained"
+        )
+    return Gate("accounting", True, f"{len(known)} counts agree")
+
+
+def _colocation(curves: Sequence[Curve], cores: int) -> Gate:
+    shared = [curve for curve in curves if curve.shares_cores is not False]
+    if not shared:
+        return Gate("colocation", True, "generator and service ran on cores of their own")
+    read = [
+        step
+        for curve in shared
+        for step in curve.steps
+        if step.generator.cpu_cores is not None and step.processes
+    ]
+    if not read:
+        return Gate("colocation", None, "the CPU of generator or service was not read")
+    full = [s for s in read if (s.generator.cpu_cores or 0.0) + s.server_cores >= FULL_CORES * cores]
+    if full:
+        return Gate(
+            "colocation",
+            False,
+            f"generator and service fill the {cores} cores that they share in {_named(full, len(read))}",
+        )
+    return Gate("colocation", True, f"generator and service never fill the {cores} cores that they share")
+
+
+def _interference(steps: Sequence[Step], cores: int) -> Gate:
+    known = [step for step in steps if step.other_cores is not None]
+    if not known:
+        return Gate("interference", None, "the machine as a whole was not watched")
+    worst = max(known, key=lambda step: step.other_cores or 0.0)
+    text = f"other programs use up to {worst.other_cores:.2f} of {cores} cores"
+    return Gate("interference", (worst.other_cores or 0.0) < OTHERS_MATTER * cores, text)
+
+
+def _named(steps: Sequence[Step], of: int) -> str:
+    names = ", ".join(step.label for step in steps[:MOST_NAMED])
+    more = f" and {len(steps) - MOST_NAMED} more" if len(steps) > MOST_NAMED else ""
+    return f"{len(steps)} of {of} cases ({names}{more})"

@@ -1,0 +1,266 @@
+"""How far the figures of a case can be trusted: how its trials settled, differed, added up, and were sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from loadlens.estimate import omission as omitted
+from loadlens.estimate import over_trials as over
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.estimate.steady_state import Steadiness
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.model.finding import Estimate
+from loadlens.model.quality import (
+    CalledFailed,
+    LittleTrial,
+    Omission,
+    OwnCores,
+    Quality,
+    QuantileWatch,
+    Settling,
+    Variation,
+)
+from loadlens.signals.read.resources import Resources
+
+QUOTED = (0.5, 0.9, 0.95, 0.99)  # quantiles that tables and objectives quote
+NEIGHBOUR = 0.02  # how far the neighbours of a quantile lie from it; half of what is above it at most
+WIDE = 2.0  # upper end of an interval over its lower: from here on its neighbours are looked at
+NORMAL_95 = 1.96
+CLEARLY = 3.5  # standard errors: the cut is the one of many that parts most
+
+
+def of(case: CaseMeasures) -> Quality:
+    """Return what is known of a case beside its figures."""
+    told = [load.teller.service_time("max") for load in case.loads if load.teller is not None]
+    return Quality(
+        own_cores=_own_cores(case.usable),
+        soft_cores=None if (most := most_others(case)) is None else most.soft,
+        little=_little(case.loads),
+        longest_told_s=max((one.point for one in told if one is not None), default=None),
+        seconds=min((load.grid.seconds for load in case.loads), default=None),
+        order=min((trial.source.position for trial in case.usable), default=None),
+        settling=tuple(one for trial in case.usable if (one := _settling(trial)) is not None),
+        variation=_variation(case),
+        quantiles=tuple(_quantiles(case)),
+        omission=_omission(case),
+        called_failed=_called_failed(case),
+    )
+
+
+def most_others(case: CaseMeasures) -> Resources | None:
+    """Of the trial in which programs of others used most, the kernel's soft interrupts aside."""
+    known = [trial.resources for trial in case.usable if trial.resources.others is not None]
+    return max(known, key=lambda found: (found.others or 0.0) - (found.soft or 0.0), default=None)
+
+
+# --- the generator's cores --------------------------------------------------------------------------------
+
+
+def _own_cores(trials: Sequence[TrialMeasures]) -> OwnCores | None:
+    found = [one for trial in trials if (one := _of_one_trial(trial)) is not None]
+    if not found:
+        return None
+    return OwnCores(
+        max(one.cores for one in found),
+        float(np.mean([one.busy for one in found])),
+        float(np.mean([one.lab for one in found])),
+    )
+
+
+def _of_one_trial(trial: TrialMeasures) -> OwnCores | None:
+    placement = trial.source.placement
+    cpus = placement.get("generator_cpus") or placement.get("cores_allowed") or ()
+    busy = trial.resources.busy_by_cpu
+    lab = [p.cpu.point for p in trial.resources.processes if p.is_lab and isinstance(p.cpu, Interval)]
+    if not cpus or not lab or any(int(cpu) not in busy for cpu in cpus):
+        return None
+    return OwnCores(len(cpus), sum(busy[int(cpu)] for cpu in cpus), sum(lab))
+
+
+# --- Little's law, time, runs -----------------------------------------------------------------------------
+
+
+def _little(loads: Sequence[StreamMeasures]) -> tuple[LittleTrial, ...]:
+    told = [load.engine.get("little") or {} for load in loads]
+    return tuple(
+        LittleTrial(float(one["ratio"]), float(one.get("edge_bound") or 0.0))
+        for one in told
+        if one.get("ratio") is not None
+    )
+
+
+def _settling(trial: TrialMeasures) -> Settling | None:
+    load, steady = trial.load, trial.steady
+    if load is None or not isinstance(steady, Steadiness):
+        return None
+    cut_s = (1 - steady.fraction) * load.grid.seconds
+    return Settling(
+        order=trial.source.position,
+        kind=steady.kind,
+        measured_s=load.grid.seconds,
+        cut_s=cut_s,
+        bias=_bias(load, cut_s) if cut_s > 0 and steady.is_steady else None,
+        change=steady.trend.change,
+        p_value=steady.trend.p_value,
+    )
+
+
+def _bias(load: StreamMeasures, cut_s: float) -> float | None:
+    """What the part before the cut does to the median of the whole; 0 where chance does as much."""
+    counts = load.all_steps().response if load.teller is None else load.all_steps().service
+    first = int(np.searchsorted(load.grid.edges_s, load.grid.starts_s[0] + cut_s - 1e-9))
+    whole, settled = _median(counts, 0), _median(counts, first)
+    if whole is None or settled is None:
+        return None
+    return whole / settled - 1 if _is_slower(counts, first, settled) else 0.0
+
+
+def _is_slower(counts: IntervalCounts, first: int, median: float) -> bool:
+    """Whether more than half of what ended before an interval took longer than the median behind it.
+
+    A cut is made where the two parts differ most: of times that only scatter it leaves 2 % as well.
+    """
+    is_before = counts.interval < first
+    before, behind = int(counts.count[is_before].sum()), int(counts.count[~is_before].sum())
+    above = int(counts.count[is_before & (counts.upper > median)].sum())
+    if not before or not behind:
+        return False
+    # Both the share above and the median that it is held against scatter.
+    error = math.sqrt(before * (1 + before / behind)) / 2
+    return above - before / 2 > CLEARLY * error
+
+
+def _median(counts: IntervalCounts, first: int) -> float | None:
+    """Of what ended from an interval on."""
+    kept = counts.interval >= first
+    upper, count = counts.upper[kept], counts.count[kept]
+    if not count.sum():
+        return None
+    order = np.argsort(upper)
+    below = np.cumsum(count[order])
+    return float(upper[order][np.searchsorted(below, below[-1] / 2)])
+
+
+def _variation(case: CaseMeasures) -> Variation | None:
+    trials = [trial for trial in case.usable if trial.load is not None and trial.load.teller is None]
+    found = [
+        mean
+        for trial in sorted(trials, key=lambda t: t.source.position)
+        if trial.load is not None and isinstance(mean := trial.load.all_steps().response_mean, Interval)
+    ]
+    errors = [_relative_error(mean) for mean in found]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(trials) or not known:
+        return None
+    values = np.array([mean.point for mean in found])
+    split = over.variation(values, np.array(known))
+    if not isinstance(split, over.Variation):
+        return None
+    logs = np.log(values)
+    rest = np.delete(logs, int(np.argmax(np.abs(logs - np.median(logs)))))
+    return Variation(
+        trials=values.size,
+        between=split.between,
+        between_low=split.between_low,
+        between_high=split.between_high,
+        within=split.within,
+        share_between=split.share_between,
+        order_p=over.order_trend(values),
+        without_one=float(rest.std(ddof=1)),
+    )
+
+
+def _relative_error(mean: Interval) -> float | None:
+    """Standard error over the mean; its t has more than two degrees of freedom, so this is no less."""
+    if mean.low is None or mean.high is None:
+        return None
+    return (mean.high - mean.low) / 2 / NORMAL_95 / mean.point
+
+
+# --- quantiles --------------------------------------------------------------------------------------------
+
+
+def _quantiles(case: CaseMeasures) -> list[QuantileWatch]:
+    """Those of the response time that have a value."""
+    if not case.loads or case.teller is not None:
+        return []
+    each = [load.all_steps().response for load in case.loads]
+    found = []
+    for level in QUOTED:
+        figure = case.quantile(level)
+        if not isinstance(figure, Estimate):
+            continue
+        apart = min(NEIGHBOUR, (1 - level) / 2)
+        is_wide = figure.low is None or figure.high is None or figure.high > WIDE * figure.low
+        near = [case.quantile(level + side * apart) if is_wide else None for side in (-1, 1)]
+        lower, upper = (one if isinstance(one, Estimate) else None for one in near)
+        found.append(QuantileWatch(level, figure, _above(each, level), lower, upper, apart))
+    return found
+
+
+def _above(each: Sequence[IntervalCounts], level: float) -> float | None:
+    parts = [within_trial.quantile(counts, level) for counts in each]
+    known = [part.independent * (1 - level) for part in parts if isinstance(part, Interval)]
+    return sum(known) if known else None
+
+
+# --- what was due and what was called failed --------------------------------------------------------------
+
+
+def _omission(case: CaseMeasures) -> Omission | None:
+    """Of a load that follows a schedule and was sent by us."""
+    found: list[omitted.Omission] = []
+    parts = []
+    for load in case.loads:
+        lag = load.phases.get("lag")
+        if load.plan.is_closed or load.teller is not None or lag is None:
+            return None
+        whole = load.all_steps()
+        due, issued = load.counts.get("due", 0), load.counts.get("issued", 0)
+        one = omitted.omission(whole.response, whole.service, lag, due=due, issued=issued)
+        if not isinstance(one, omitted.Omission):
+            return None
+        median = within_trial.quantile(whole.service, 0.5)
+        middle = median.point if isinstance(median, Interval) else 0.0
+        threshold = max(omitted.LATE_FLOOR_S, omitted.LATE_SHARE_OF_MEDIAN * middle)
+        found.append(one)
+        parts.append((lag.above_per_interval(threshold), lag.known_per_interval(threshold)))
+    if not found:
+        return None
+    tails = case.quantile(0.99), case.quantile(0.99, kind="service")
+    response, service = (one.point if isinstance(one, Estimate) else None for one in tails)
+    return Omission(
+        late=case.share_figure("late.share", parts),
+        tail_ratio=_middle([one.tail_ratio for one in found if one.tail_ratio is not None]),
+        mean_ratio=float(np.median([one.mean_ratio for one in found])),
+        response_p99_s=response,
+        service_p99_s=service,
+        shortfall=max(0.0, max(one.shortfall for one in found)),
+    )
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    """Median over trials: the largest of several is large by chance, too."""
+    return float(np.median(values)) if values else None
+
+
+def _called_failed(case: CaseMeasures) -> CalledFailed | None:
+    tellers = [load.teller for load in case.loads if load.teller is not None]
+    by_length = sum(int((t.stream["errors"].get("length") or {}).get("count", 0)) for t in tellers)
+    if not by_length:
+        return None
+    unexpected = [t.count("unexpected_status") for t in tellers]
+    known = [count for count in unexpected if count is not None]
+    return CalledFailed(
+        program=tellers[0].name,
+        by_length=by_length,
+        failed=sum(t.count("failed") or 0 for t in tellers),
+        unexpected=sum(known) if len(known) == len(unexpected) else None,
+        answered=sum(t.count("answered") or 0 for t in tellers),
+    )

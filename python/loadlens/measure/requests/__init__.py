@@ -1,0 +1,1 @@
+"""Measurements that need single requests: slow paths, pauses, connections, failures."""

@@ -1,0 +1,345 @@
+"""What grows while a service answers: its memory with its requests, and the time that a request takes.
+
+Trials of one life of the processes follow each other: memory is put together from what grew within measured
+parts, and times are compared at the same level of load, so that neither users nor start-up count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadlens.estimate.drift import FEWEST_POINTS, slope_of
+from loadlens.estimate.interval import Floats, Insufficient, Interval, difference
+from loadlens.estimate.steady_state import TREND_LEVEL
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.figures import estimate
+from loadlens.measure.requests.samples import Rows
+from loadlens.measure.requests.shapes import life_of, zero_s
+from loadlens.measure.source import StepPlan
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.shapes import MemoryGrowth, Slowdown
+from loadlens.signals.read.resources import Series, added
+
+MEMORY = "rss_bytes"
+TREND_SHARE = math.log1p(0.03)
+BETTER = 0.5  # of the other's squares
+FEWEST_FITTED, SPREAD = 4, 4.0  # trials, and how far their numbers of requests must lie apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """One trial in the life of the service."""
+
+    case: CaseMeasures
+    trial: TrialMeasures
+    begin_s: float  # on the clock of the record
+    before: int  # requests that the life had answered
+
+
+def _lives(cases: Sequence[CaseMeasures]) -> Iterator[list[_Placed]]:
+    """The trials of each life in order; each knows what was answered before it."""
+    found: dict[str, list[tuple[CaseMeasures, TrialMeasures]]] = {}
+    for case in cases:
+        for trial in case.usable:
+            found.setdefault(life_of(trial), []).append((case, trial))
+    for members in found.values():
+        placed, before = [], 0
+        for case, trial in sorted(members, key=lambda pair: zero_s(pair[1])):
+            placed.append(_Placed(case, trial, zero_s(trial), before))
+            before += _answered(trial)
+        yield placed
+
+
+def _lives_of(cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]) -> list[list[_Placed]]:
+    """Those that any of the cases met, with all that they answered."""
+    own = {case.slug for case in cases}
+    return [life for life in _lives(everything) if any(one.case.slug in own for one in life)]
+
+
+def _answered(trial: TrialMeasures) -> int:
+    """Requests of the load that were answered, warm-up included."""
+    streams = (trial.source.engine or {}).get("streams", ())
+    loads = [stream.get("requests") or {} for stream in streams if stream.get("role") != "probe"]
+    return sum(int(requests.get("answered") or 0) for requests in loads)  # null: another program made it
+
+
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """What a trial answered and by how much memory grew meanwhile."""
+
+    requests: float
+    grown_bytes: float
+    seconds: float
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def memory_growth(
+    cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
+) -> tuple[MemoryGrowth, ...]:
+    """Each service of the life with the most requests, the one that grew most first; none without readings.
+
+    Args:
+        cases: The levels of a curve.
+        everything: All cases that the same processes may have met, those levels included.
+    """
+    lives = _lives_of(cases, everything)
+    if not lives:
+        return ()
+    longest = max(lives, key=lambda life: sum(_answered(one.trial) for one in life))
+    names = dict.fromkeys(process.service for one in longest for process in one.trial.resources.services)
+    found = [growth for name in names if (growth := _memory(name, longest)) is not None]
+    return tuple(sorted(found, key=lambda growth: -growth.grown_bytes))
+
+
+def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
+    """What grew within the measured parts, put end to end over the requests answered meanwhile."""
+    requests, levels = [0.0], []
+    grown = [0.0]
+    seconds, trials = 0.0, 0
+    each: list[_Grown] = []
+    for one in life:
+        series, counted = _resident(name, one.trial), _answered_at(one.trial)
+        if series is None or counted is None or one.trial.grid is None:
+            continue
+        edges = one.trial.grid.edges_s
+        inside = series.between(float(edges[0]), float(edges[-1]))
+        if inside.values.size < 2:
+            continue
+        at = np.interp(inside.seconds, counted.seconds, counted.values)
+        requests += [requests[-1] + float(step) for step in np.cumsum(np.diff(at))]
+        grown += [grown[-1] + float(step) for step in np.cumsum(np.diff(inside.values))]
+        levels.append(inside.values)
+        lasted = float(inside.seconds[-1] - inside.seconds[0])
+        each.append(_Grown(float(at[-1] - at[0]), float(inside.values[-1] - inside.values[0]), lasted))
+        seconds += lasted
+        trials += 1
+    if not levels:
+        return None
+    x, y = np.array(requests), np.array(grown)
+    everything = np.concatenate(levels)
+    fallen = float((np.maximum.accumulate(everything) - everything).max())
+    moved = np.concatenate([[True], np.diff(x) > 0])
+    x, y = x[moved], y[moved]
+    per_request, late, pace = _slope(x, y)
+    rate = float(x[-1]) / seconds if seconds > 0 else 0.0
+    level = float(everything[-1])
+    return MemoryGrowth(
+        label=name,
+        trials=trials,
+        seconds=seconds,
+        readings=int(x.size),
+        requests=round(float(x[-1])),
+        begin_bytes=float(everything[0]),
+        grown_bytes=float(y[-1]),
+        fallen_bytes=fallen,
+        per_request=per_request,
+        per_minute=None if pace is None or level <= 0 else 60 * rate * pace / level,
+        late=late,
+        follows=_grows_with(each),
+    )
+
+
+def _grows_with(each: Sequence[_Grown]) -> str:
+    """Whether trials grew in proportion to their requests, or to their lengths."""
+    requests, grown, seconds = (
+        np.array([getattr(one, name) for one in each]) for name in ("requests", "grown_bytes", "seconds")
+    )
+    if len(each) < FEWEST_FITTED or requests.min() <= 0 or requests.max() < SPREAD * requests.min():
+        return "unknown"
+    return _better(_squares(grown, requests), _squares(grown, seconds))
+
+
+def _slope(x: Floats, y: Floats) -> tuple[Figure, float | None, float | None]:
+    """Bytes of a request; how the last third of the requests compares with those before; its lower end."""
+    if x.size < FEWEST_POINTS:
+        few = f"{x.size} readings, needs {FEWEST_POINTS}"
+        return Undecided("memory.per-request", "bytes", few), None, None
+    whole = slope_of(x, y)
+    figure = estimate("memory.per-request", "bytes", whole, 1, int(x.size))
+    cut = int(np.searchsorted(x, x[-1] * 2 / 3))
+    cut = min(max(cut, 2), x.size - 2)
+    early = (y[cut] - y[0]) / (x[cut] - x[0])
+    last = (y[-1] - y[cut]) / (x[-1] - x[cut])
+    return figure, float(last / early) if early > 0 else None, whole.low
+
+
+def _resident(name: str, trial: TrialMeasures) -> Series | None:
+    """Resident memory of all processes of a service, added up where they were read together."""
+    parts = [
+        process.series[MEMORY]
+        for process in trial.resources.services
+        if process.service == name and MEMORY in process.series
+    ]
+    return added(parts)
+
+
+def _answered_at(trial: TrialMeasures) -> Series | None:
+    """Requests of the load that had ended by the end of each interval of the measured part."""
+    grid, load = trial.grid, trial.load
+    if grid is None or load is None:
+        return None
+    ended = np.concatenate([[0.0], np.cumsum(load.ok + load.not_ok)])
+    return Series(grid.edges_s, ended) if np.isfinite(ended).all() else None
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Timed:
+    """Times of one class in one trial."""
+
+    placed: _Placed
+    load: float
+    requests: int  # of the class
+    seconds: float
+    middle: Floats  # of the median: the point and both ends; empty with too few
+    change: float | None  # of the logarithm over the trial; none with too few
+    p_value: float
+
+
+def slowdowns(cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]) -> tuple[Slowdown, ...]:
+    """Each class of a curve; its load is closed, so that a queue without end is no slowdown.
+
+    Args:
+        cases: The levels.
+        everything: All cases that the same processes may have met, those levels included.
+    """
+    first = cases[0].reference
+    if first is None or not first.plan.is_closed:
+        return ()
+    steps = [step.request for step in first.plan.steps]
+    alike = [
+        case
+        for case in everything
+        if case.reference is not None
+        and case.reference.plan.is_closed
+        and case.reference.plan.think_s == first.plan.think_s
+        and [step.request for step in case.reference.plan.steps] == steps
+    ]
+    lives = _lives_of(cases, everything)
+    return tuple(_slowdown(step, lives, alike) for step in first.plan.steps)
+
+
+def _slowdown(step: StepPlan, lives: Sequence[Sequence[_Placed]], alike: Sequence[CaseMeasures]) -> Slowdown:
+    own = {case.slug for case in alike}
+    timed = [
+        [_timed(one, one.trial.rows, step.index) for one in life if one.case.slug in own and _is_known(one)]
+        for life in lives
+    ]
+    pairs = [pair for life in timed for pair in _pairs(life)]
+    best = max(pairs, key=lambda pair: pair[1].placed.before - pair[0].placed.before, default=None)
+    known = [one for life in timed for one in life if one.change is not None]
+    moves = [one for one in known if one.p_value < TREND_LEVEL]
+    change: Figure = NotMeasured("drift.change", "no level was measured twice in one life of the service")
+    load, between, seconds, doubling = None, 0, 0.0, None
+    if best is not None:
+        early, late = best
+        change, load = _ratio(early, late), early.load
+        between = late.placed.before - early.placed.before
+        seconds = late.placed.begin_s - early.placed.begin_s
+        doubling = _doubling(early, late)
+    return Slowdown(
+        label=step.name,
+        request=step.request,
+        trials=len(known),
+        rising=sum((one.change or 0.0) > TREND_SHARE for one in moves),
+        falling=sum((one.change or 0.0) < -TREND_SHARE for one in moves),
+        change=change,
+        load=load,
+        requests=between,
+        seconds=seconds,
+        doubling=doubling,
+        follows=_follows(known, doubling),
+    )
+
+
+def _is_known(one: _Placed) -> bool:
+    return isinstance(one.trial.rows, Rows) and one.trial.load is not None
+
+
+def _timed(one: _Placed, rows: Rows | Insufficient, index: int) -> _Timed:
+    assert isinstance(rows, Rows)  # others were left out
+    assert one.trial.load is not None
+    assert one.trial.grid is not None
+    part = rows.steps[index]
+    return _Timed(
+        one,
+        one.trial.load.plan.load,
+        part.usual.observed,
+        one.trial.grid.seconds,
+        part.middle_s,
+        part.change,
+        part.p_value,
+    )
+
+
+def _pairs(life: Sequence[_Timed]) -> Iterator[tuple[_Timed, _Timed]]:
+    """The first and the last trial of each level."""
+    levels: dict[float, list[_Timed]] = {}
+    for one in life:
+        if one.middle.size:
+            levels.setdefault(one.load, []).append(one)
+    for members in levels.values():
+        if len(members) > 1:
+            yield members[0], members[-1]
+
+
+def _ratio(early: _Timed, late: _Timed) -> Estimate:
+    """Median over median; errors of both added in squares, as logarithms."""
+    apart = difference(_logarithm(late), _logarithm(early), method="ratio of two medians")
+    assert apart.low is not None  # both medians are known
+    assert apart.high is not None
+    point, low, high = math.exp(apart.point), math.exp(apart.low), math.exp(apart.high)
+    size = early.requests + late.requests
+    return Estimate("drift.change", "ratio", point, low, high, 2, size, apart.method)
+
+
+def _logarithm(timed: _Timed) -> Interval:
+    point, low, high = (float(value) for value in np.log(timed.middle))
+    return Interval(point, low, high, float(timed.requests), "logarithm of a median")
+
+
+def _doubling(early: _Timed, late: _Timed) -> float | None:
+    """Requests after which the first time is doubled, when it grows by as much with each."""
+    ratio = float(late.middle[0] / early.middle[0])
+    begin = early.placed.before + early.requests / 2
+    end = late.placed.before + late.requests / 2
+    if ratio <= 1:
+        return None
+    found = (end - ratio * begin) / (ratio - 1)
+    return found if found > 0 else None
+
+
+def _follows(known: Sequence[_Timed], doubling: float | None) -> str:
+    """Whether rises within trials are in proportion to the requests of each, or to its length."""
+    if len(known) < FEWEST_FITTED:
+        return "unknown"
+    requests = np.array([float(one.requests) for one in known])
+    if requests.max() < SPREAD * requests.min():
+        return "unknown"
+    before = np.array([one.placed.before + one.requests / 2 for one in known])
+    changes = np.array([one.change or 0.0 for one in known])
+    by_requests = requests / ((doubling or requests.sum() * 1e3) + before)
+    by_clock = np.array([one.seconds for one in known])
+    return _better(_squares(changes, by_requests), _squares(changes, by_clock))
+
+
+def _better(by_requests: float, by_clock: float) -> str:
+    """Which of two shapes leaves far less."""
+    if by_requests < BETTER * by_clock:
+        return "requests"
+    return "clock" if by_clock < BETTER * by_requests else "unknown"
+
+
+def _squares(found: Floats, shape: Floats) -> float:
+    """What a multiple of a shape leaves of some figures."""
+    scale = float(found @ shape) / float(shape @ shape)
+    return float(((found - scale * shape) ** 2).sum())

@@ -1,0 +1,146 @@
+"""What was ahead of each probe when it was due, from the log of requests, and how long it then waited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadlens.errors import RecordError
+from loadlens.estimate.interval import Floats, Insufficient, Ints
+from loadlens.estimate.separation import FEWEST_PROBES, slope_error, waits_for_those_ahead
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.facts import AheadWatch
+from loadlens.model.finding import Estimate, Undecided
+from loadlens.model.trial import Outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENOUGH = 4 * FEWEST_PROBES  # further logs are not read
+OF_PROBES = ("stream", "outcome", "due_ns", "done_ns", "thinned")
+OF_LOAD = ("stream", "sent_ns", "done_ns")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Met:
+    """Probes in order of when they were due."""
+
+    ahead: Floats  # requests of the load under way when each was due
+    took_s: Floats
+
+
+def ahead_of(cases: Sequence[CaseMeasures], probe: str, idle_s: float | None) -> AheadWatch | None:
+    """How the wait of a probe grows with the requests that were under way; none without a log of requests.
+
+    Args:
+        cases: Levels of one curve.
+        probe: Its name.
+        idle_s: What it takes when nothing is in its way.
+    """
+    if idle_s is None:
+        return None
+    found: list[Met] = []
+    trials = 0
+    for trial in _in_turns(cases):
+        met = _met(trial, probe)
+        if met is not None:
+            found.append(met)
+            trials += 1
+        if sum(one.ahead.size for one in found) >= ENOUGH:
+            break
+    if not found:
+        return None
+    ahead = np.concatenate([one.ahead for one in found])
+    waits = np.concatenate([one.took_s for one in found]) - idle_s
+    told = waits_for_those_ahead(ahead, waits, work_s=0.0)
+    if isinstance(told, Insufficient):
+        return AheadWatch(probe, Undecided("wait.per-request", "s", told.reason), None, ahead.size, None)
+    one = told.per_request_s
+    half = slope_error([met.ahead for met in found], [met.took_s for met in found])
+    low, high = (None, None) if half is None else (one.point - half, one.point + half)
+    slope = Estimate(
+        "wait.per-request",
+        "s",
+        one.point,
+        low,
+        high,
+        trials,
+        int(ahead.size),
+        "least squares, jackknife of trials",
+    )
+    return AheadWatch(probe, slope, told.explained, int(ahead.size), float(ahead.mean()))
+
+
+def _in_turns(cases: Sequence[CaseMeasures]) -> list[TrialMeasures]:
+    """The first trial of each level, then the second of each ...: all levels weigh alike."""
+    most = max((len(case.usable) for case in cases), default=0)
+    return [case.usable[i] for i in range(most) for case in reversed(cases) if i < len(case.usable)]
+
+
+def _met(trial: TrialMeasures, name: str) -> Met | None:
+    load = trial.load
+    probe = next((stream for stream in trial.probes if stream.plan.name == name), None)
+    if load is None or probe is None or trial.grid is None or trial.teller is not None:
+        return None
+    edges = trial.grid.edges_s
+    part = float(edges[0]), float(edges[-1])
+    try:
+        return met(trial.source.sample_parts, load.plan.index, probe.plan.index, *part)
+    except RecordError:
+        return None  # every other figure of the trial stands without it
+
+
+def met(
+    samples: Callable[[Sequence[str]], Iterable[pl.DataFrame]],
+    load: int,
+    probe: int,
+    begin: float,
+    end: float,
+) -> Met | None:
+    """Count for each probe that was due in [begin, end] and answered what was sent before and not yet done.
+
+    Args:
+        samples: Reads some columns of every request, as samples.parquet has them; twice.
+        load: Number of the load's stream.
+        probe: Number of the probe's.
+        begin: Of the measured part, seconds since t0.
+        end: Of it.
+
+    Returns:
+        None where no probe was answered, or where the log was thinned.
+    """
+    import polars as pl
+
+    asked = []
+    for part in samples(OF_PROBES):
+        if (part["thinned"] > 0).any():
+            return None
+        asked.append(
+            part.filter(
+                (pl.col("stream") == probe)
+                & (pl.col("outcome") == int(Outcome.OK))
+                & (pl.col("due_ns") >= round(begin * 1e9))
+                & (pl.col("due_ns") <= round(end * 1e9))
+            )
+        )
+    if not sum(part.height for part in asked):
+        return None
+    when, done = (pl.concat(asked)[name].to_numpy().astype(np.int64) for name in ("due_ns", "done_ns"))
+    moments = np.unique(when)
+    change = np.zeros(moments.size + 1, dtype=np.int64)
+    for part in samples(OF_LOAD):
+        own = part.filter((pl.col("stream") == load) & (pl.col("sent_ns") >= 0))
+        ended = own.filter(pl.col("done_ns") >= 0)  # the others are under way for ever
+        change += _before(own["sent_ns"], moments) - _before(ended["done_ns"], moments)
+    under_way = np.cumsum(change)[np.searchsorted(moments, when)]
+    return Met(under_way.astype(np.float64), (done - when) / 1e9)
+
+
+def _before(ns: pl.Series, moments: Ints) -> Ints:
+    """How many come up to each moment and after the one before, shape (moments + 1,)."""
+    place = np.searchsorted(moments, ns.to_numpy().astype(np.int64), side="left")
+    return np.bincount(place, minlength=moments.size + 1)

@@ -1,0 +1,62 @@
+"""How many bytes of answers came in a trial, and how much of a request's time they took to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.measure.source import Json
+
+FEWEST = 20  # answers whose first and last bytes were timed
+Found = Interval | Insufficient
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """Answers of the load in the measured part."""
+
+    bytes_per_s: Found
+    waited: Found  # mean seconds until the first byte
+    coming: Found  # from there to the last
+
+
+def read(
+    counters: Sequence[Json], stream: str, first_byte: IntervalCounts, last_byte: IntervalCounts
+) -> Received | None:
+    """Summarise what came; none where the engine did not count bytes.
+
+    Args:
+        counters: Of all streams, by interval.
+        stream: Name of the load.
+        first_byte: Times until the first byte, of successes.
+        last_byte: From there to the last, of the same.
+    """
+    rows = [
+        row
+        for row in counters
+        if row.get("stream") == stream and row["phase"] == "measure" and row["length_s"] > 0
+    ]
+    if not rows or any("bytes_in_wire" not in row for row in rows):
+        return None
+    sums, lengths = (np.array([float(row[name]) for row in rows]) for name in ("bytes_in_wire", "length_s"))
+    found = within_trial.mean(sums, lengths)
+    if isinstance(found, Insufficient):
+        found = Interval(float(sums.sum() / lengths.sum()), None, None, float(sums.size), "bytes over time")
+    return Received(
+        bytes_per_s=found,
+        waited=_mean(first_byte),
+        coming=_mean(last_byte),
+    )
+
+
+def _mean(times: IntervalCounts) -> Found:
+    """By the middle of each class, which is narrow."""
+    if times.observed < FEWEST:
+        return Insufficient(f"{times.observed} answers were timed in parts, needs {FEWEST}")
+    point = float((times.middle * times.count).sum() / times.observed)
+    return Interval(point, None, None, float(times.observed), "mean over classes")

@@ -1,0 +1,325 @@
+"""What only single requests tell of a trial: when nothing was answered at all, and times apart from that.
+
+Counts by interval know neither which requests met a pause nor which opened a connection. Rows of requests do,
+where the log kept every one of them. They are gone when a trial was read; `Rows.requests` reads them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loadlens.estimate import pauses, within_trial
+from loadlens.estimate.interval import Bools, Floats, Insufficient, Ints
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.measure.figures import figure
+from loadlens.measure.requests.kept import Requests, StepRows, counted, step_rows
+from loadlens.measure.source import Json, StreamPlan, TrialSource
+from loadlens.model.shapes import Took
+from loadlens.model.trial import Outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_ROWS = 4_000_000
+COLUMNS = ("due_ns", "done_ns", "first_ns", "stream", "step", "outcome", "flags", "thinned")
+IN_SECONDS = ("due_ns", "done_ns")
+FIRST = 1  # flag of the first request of its connection
+ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
+MANY_USERS = 8  # fewer may all be on a slow path at once, and then only probes say that the service lives
+OF_THEIR_RATE = 0.5  # of a closed load's answers: what is left where half of the users are on such a path
+FLOOR_S = 0.05  # a machine that others use too stops everything for as long now and then
+AFTERMATH = 0.5  # of a pause: what was due in it is worked off meanwhile
+SEVERAL = 2
+WITNESSED = 0.01  # chance that probes which waited together were slow each by itself
+CLOSE_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """One trial, request by request."""
+
+    begin_s: float  # of the measured part
+    stops: pauses.Pauses  # stretches without any answer of any stream; `beat` is of this trial alone
+    is_cut: tuple[bool, ...]  # of each, by the end of the measured part
+    between_s: float  # mean distance of answers outside them
+    age_s: float  # mean distance of a moment outside them to the last answer before
+    steps: tuple[StepRows, ...]  # of the load
+    requests: Callable[[int], Requests]  # the usual ones of a step, read again: not to be kept
+    probe_due_s: Floats  # of all probes, ascending
+    probe_took_s: Floats
+
+
+Read = Rows | Insufficient
+Samples = Callable[[], "Iterable[pl.DataFrame]"]  # reads the log again each time
+NOT_LOOKED_AT = Insufficient("single requests were not looked at")
+
+
+def read(source: TrialSource, plans: Sequence[StreamPlan], counters: Sequence[Json], edges_s: Floats) -> Read:
+    """Look through the rows of a trial.
+
+    Args:
+        source: The trial.
+        plans: Its streams.
+        counters: Rows of counters.jsonl: the generator's own stalls are no standstill of the service.
+        edges_s: Of the intervals of the measured part.
+    """
+    issued = sum(int(row.get("answered", 0)) for row in counters if row.get("stream") is not None)
+    if issued > MOST_ROWS:
+        return Insufficient(f"{issued:,} requests are too many to look at one by one")
+    return _read(partial(source.sample_parts, COLUMNS), plans, counters, edges_s)
+
+
+def _read(
+    samples: Samples,
+    plans: Sequence[StreamPlan],
+    counters: Sequence[Json],
+    edges_s: Floats,
+) -> Read:
+    begin, end = float(edges_s[0]), float(edges_s[-1])
+    of = _columns(samples)
+    if of is None:
+        return Insufficient("the log does not hold every request")
+    answered = np.isin(of.outcome, [int(outcome) for outcome in ANSWERED]) & (of.due_s >= 0)
+    done = of.done_s[answered & (of.done_s <= end)]
+    done.sort()
+    loads = [plan for plan in plans if not plan.is_probe]
+    if not loads or done.size < pauses.FEWEST_EVENTS:
+        return Insufficient("hardly anything was answered")
+    load = loads[0]
+    stops, is_cut = _stops(of, plans, done, answered, counters, begin, end)
+    in_part = done[done >= begin]
+    alive = max(end - begin - stops.total_s, 1e-9)
+    met = ~spared(of.due_s, of.done_s, stops)
+    steps = tuple(_of_step(of, of.own(load, step.index, begin, end), met, edges_s) for step in load.steps)
+    is_probe = of.is_ok(begin, end) & (of.stream != load.index)
+    probes = np.flatnonzero(is_probe)
+    probes = probes[np.argsort(of.due_s[probes], kind="stable")]
+    return Rows(
+        begin_s=begin,
+        stops=stops,
+        is_cut=is_cut,
+        between_s=alive / max(1, in_part.size),
+        age_s=_age(in_part, stops),
+        steps=steps,
+        requests=partial(_again, samples, load, stops, (begin, end)),
+        probe_due_s=of.due_s[probes],
+        probe_took_s=of.took_s(probes),
+    )
+
+
+def _again(
+    samples: Samples,
+    load: StreamPlan,
+    stops: pauses.Pauses,
+    part: tuple[float, float],
+    step: int,
+) -> Requests:
+    """The usual requests of a step, as they were when the trial was read."""
+    of = _columns(samples)
+    assert of is not None  # it was not when the trial was read
+    met = ~spared(of.due_s, of.done_s, stops)
+    return _usual(of, of.own(load, step, *part), met)
+
+
+def _age(done_s: Floats, stops: pauses.Pauses) -> float:
+    """How long ago the last answer was, for a moment drawn at random outside standstills.
+
+    The mean age of a renewal process, E X^2 / 2 E X (Cox 1962, 5.4): half the distance of answers that keep
+    time, all of it where they come by chance, more where they come together.
+    """
+    last = np.searchsorted(stops.begin_s, done_s[:-1], side="right") - 1
+    ended = np.append(stops.begin_s + stops.length_s, -np.inf)  # of none: before all
+    gaps = np.diff(done_s)[done_s[:-1] >= ended[last]]
+    total = float(gaps.sum())
+    return float(gaps @ gaps) / (2 * total) if total > 0 else 0.0
+
+
+class _Columns:
+    """The columns that are looked at, as arrays."""
+
+    def __init__(self, parts: Mapping[str, list[np.ndarray]]) -> None:
+        self.due_s: Floats = _joined(parts["due_ns"])
+        self.done_s: Floats = _joined(parts["done_ns"])  # below 0: it did not end
+        self.first_ns: Ints = _joined(parts["first_ns"])
+        self.stream: Ints = _joined(parts["stream"])
+        self.step: Ints = _joined(parts["step"])
+        self.outcome: Ints = _joined(parts["outcome"])
+        self.is_first: Bools = (_joined(parts["flags"]) & FIRST) > 0
+
+    def took_s(self, which: Bools | Ints) -> Floats:
+        """From due to done, of some requests."""
+        return self.done_s[which] - self.due_s[which]
+
+    def is_ok(self, begin: float, end: float) -> Bools:
+        """Successes that ended in a part and were due by a schedule."""
+        ended = (self.done_s >= begin) & (self.done_s <= end)
+        return np.asarray((self.outcome == int(Outcome.OK)) & ended & (self.due_s >= 0), dtype=np.bool_)
+
+    def own(self, load: StreamPlan, step: int, begin: float, end: float) -> Bools:
+        """Those of a step of the load."""
+        of_step = (self.stream == load.index) & (self.step == step)
+        return np.asarray(self.is_ok(begin, end) & of_step, dtype=np.bool_)
+
+
+def _columns(samples: Samples) -> _Columns | None:
+    """The columns of a log that holds every request; times in seconds."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
+    for part in samples():
+        if (part["thinned"] > 0).any():
+            return None
+        for name in COLUMNS:
+            values = part[name].to_numpy()
+            found[name].append(_seconds(values) if name in IN_SECONDS else values)
+    return _Columns(found) if sum(part.size for part in found["due_ns"]) else None
+
+
+def _joined(parts: list[np.ndarray]) -> Any:
+    """The parts of a column as one; they are dropped at once, so that no two columns are there twice."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _seconds(ns: Ints) -> Floats:
+    seconds: Floats = ns.astype(np.float64)
+    seconds /= 1e9
+    return seconds
+
+
+def _stops(
+    of: _Columns,
+    plans: Sequence[StreamPlan],
+    done: Floats,
+    answered: Bools,
+    counters: Sequence[Json],
+    begin: float,
+    end: float,
+) -> tuple[pauses.Pauses, tuple[bool, ...]]:
+    """Gaps between answers of all streams together that chance does not explain, and which of them are cut.
+
+    Answers of a few users may stop because all of them wait for something else; then probes, which come at
+    random whatever becomes of others, decide alone: by a gap between their own answers, or by a shorter one
+    for whose end several of them waited. The limit that is given holds for the first.
+    """
+    steady, idle = 0, 0.0
+    for plan in plans:
+        own = answered & (of.stream == plan.index) & (of.done_s >= begin) & (of.done_s <= end)
+        count = int(own.sum())
+        if plan.is_closed:
+            steady += int(OF_THEIR_RATE * count) if plan.load >= MANY_USERS else 0
+            for step in plan.steps:
+                took = of.took_s(own & (of.step == step.index))
+                idle = max(idle, float(took.min(initial=np.inf)) if took.size else 0.0)
+        else:
+            steady += count
+    limit = max(pauses.shortest_visible(steady, end - begin), pauses.OF_IDLE_TIME * idle, FLOOR_S)
+    own_begin, own_end = _stalls(counters)
+    points = np.append(done, end)
+    found = pauses.pauses(
+        points[:-1],
+        np.diff(points),
+        completions=max(int((done >= begin).sum()), pauses.FEWEST_EVENTS),
+        seconds=end - begin,
+        idle_s=idle,
+        floor_s=FLOOR_S,
+        own_begin_s=own_begin,
+        own_end_s=own_end,
+    )
+    assert isinstance(found, pauses.Pauses)  # it has enough completions
+    probes = np.isin(of.stream, [plan.index for plan in plans if plan.is_probe])
+    is_told = (found.length_s > limit) | _witnessed(of, probes, found)
+    inside = is_told & (found.begin_s + found.length_s > begin) & _held_up(of, found)
+    kept = pauses.Pauses(found.begin_s[inside], found.length_s[inside], limit, None)
+    is_cut = tuple(bool(at >= end - 1e-9) for at in kept.begin_s + kept.length_s)
+    return kept, is_cut
+
+
+def _held_up(of: _Columns, found: pauses.Pauses) -> Bools:
+    """Whether several requests that were due in the first half of a gap waited for its end, shape (gaps,)."""
+    return _waited(of, found, np.ones(of.due_s.size, dtype=np.bool_)) >= SEVERAL
+
+
+def _waited(of: _Columns, found: pauses.Pauses, which: Bools) -> Ints:
+    """How many of some requests, due in the first half of a gap, waited for its end, shape (gaps,)."""
+    due = of.due_s[which & (of.due_s >= 0)]
+    done = of.done_s[which & (of.due_s >= 0)]
+    done = np.where(done < 0, np.inf, done)
+    ends = found.begin_s + found.length_s
+    waited = [
+        int(((due < end - length / 2) & (done >= end - CLOSE_S)).sum())
+        for end, length in zip(ends, found.length_s, strict=True)
+    ]
+    return np.array(waited, dtype=np.int64)
+
+
+def _witnessed(of: _Columns, probes: Bools, found: pauses.Pauses) -> Bools:
+    """Whether so many probes waited for the end of a gap that not each can be slow by itself, shape (gaps,).
+
+    A few users may all be on a slow path at once, so their silence alone tells little; but probes have
+    nothing to do with it. Beside gaps a share of them is as slow (at least one is counted), and k at once are
+    so by chance with the k-th power of that, for each gap that could have met them.
+    """
+    known = probes & (of.due_s >= 0) & (of.done_s >= 0)
+    took = of.took_s(known)[pauses.undisturbed(of.due_s[known], of.done_s[known], found)]
+    if not took.size:
+        return np.zeros(found.length_s.size, dtype=np.bool_)
+    waited = _waited(of, found, probes)
+    slow = np.array([float((took > length / 2).sum()) for length in found.length_s])
+    chance = found.length_s.size * (np.maximum(1.0, slow) / took.size) ** waited
+    return np.asarray((waited >= SEVERAL) & (chance < WITNESSED), dtype=np.bool_)
+
+
+def _stalls(counters: Sequence[Json]) -> tuple[Floats, Floats]:
+    """When the generator itself stood still, at most."""
+    found = [
+        (float(row["start_s"]) - longest, float(row["start_s"]) + float(row["length_s"]))
+        for row in counters
+        if (longest := max(row.get("generator", {}).get("stalled_s") or (), default=0.0)) > 0
+    ]
+    return np.array([begin for begin, _ in found]), np.array([end for _, end in found])
+
+
+def spared(due_s: Floats, done_s: Floats, stops: pauses.Pauses) -> Bools:
+    """Which requests met no standstill and nothing that was due in one and is worked off after it."""
+    begin, end = pauses.joined(stops.begin_s, stops.begin_s + (1 + AFTERMATH) * stops.length_s)
+    return pauses.undisturbed(due_s, done_s, pauses.Pauses(begin, end - begin, stops.shortest_s, None))
+
+
+def _usual(of: _Columns, own: Bools, met: Bools) -> Requests:
+    """Requests of a step that neither met a standstill nor opened a connection."""
+    at = np.flatnonzero(own & ~met & ~of.is_first)
+    at = at[np.argsort(of.due_s[at], kind="stable")]
+    due, took, body = of.due_s[at], of.done_s[at], _seconds(of.first_ns[at])
+    # In place: at millions of requests each array on the way takes tens of megabytes.
+    has_none = body < 0
+    np.subtract(took, body, out=body)
+    body[has_none] = 0.0
+    took -= due
+    return Requests(due, took, body)
+
+
+def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
+    opening = own & ~met & of.is_first
+    return step_rows(
+        _usual(of, own, met),
+        opening=counted(of.done_s[opening], of.took_s(opening), edges_s),
+        met=int((own & met).sum()),
+        edges_s=edges_s,
+    )
+
+
+def took(counts: IntervalCounts, trials: int) -> Took:
+    """Mean and p99 of times that are known one by one, with intervals from how they vary over time."""
+    figures = (
+        figure(metric, "s", found, trials, counts.observed)
+        for metric, found in (
+            ("response_time.mean", within_trial.mean_of(counts)),
+            ("response_time.p99", within_trial.quantile(counts, 0.99)),
+        )
+    )
+    return Took(*figures)

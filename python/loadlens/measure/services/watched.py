@@ -1,0 +1,212 @@
+"""What was watched beside the requests: the services' processes, the machine, the generator."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from loadlens.estimate.connection_use import Fairness, KeepAlive, keep_alive
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.requests import connections, refused
+from loadlens.measure.source import Json
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.facts import (
+    ClosedWatch,
+    ConnectionWatch,
+    GeneratorWatch,
+    ProcessWatch,
+    RefusalWatch,
+)
+from loadlens.model.finding import Figure, NotMeasured
+from loadlens.signals.read.resources import Process
+
+WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
+
+
+def generator_of(case: CaseMeasures) -> GeneratorWatch:
+    """The generator's health: the worst of the trials."""
+    health = [trial.generator for trial in case.usable if trial.generator]
+
+    def worst(name: str) -> float | None:
+        return max((float(h[name]) for h in health if h.get(name) is not None), default=None)
+
+    verdicts = [str(h.get("verdict") or "unknown") for h in health] or ["unknown"]
+    seconds = [_ran_s(t.source.engine) for t in case.usable if t.source.engine]
+    cpu = [float(h["cpu_s"]) / s for h, s in zip(health, seconds, strict=False) if h.get("cpu_s") and s]
+    return GeneratorWatch(
+        verdict=min(verdicts, key=lambda v: WORST_FIRST.index(v) if v in WORST_FIRST else 0),
+        busy=worst("busy"),
+        lag_p99_s=worst("lag_p99_s"),
+        lag_limit_s=worst("lag_limit_s"),
+        cpu_cores=max(cpu, default=None),
+        waiting=worst("runq_wait"),
+    )
+
+
+def _ran_s(engine: Json) -> float:
+    """How long the generator's CPU time was counted: of another program its whole life."""
+    driver = engine.get("driver")
+    return float(engine["elapsed_s"] if driver is None else driver["ran_s"])
+
+
+def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
+    """Processes of the services, matched over trials by service, replica and rank of CPU use."""
+    ranked = [_ranked(trial) for trial in case.usable]
+    if not ranked or not any(ranked):
+        return ()
+    found = []
+    for key in ranked[0]:
+        members = [trial[key] for trial in ranked if key in trial]
+        threads = [p.peaks["threads"] for p in members if "threads" in p.peaks]
+        memory = [p.peaks["rss_bytes"] for p in members if "rss_bytes" in p.peaks]
+        hot = [p.hot_threads for p in members]
+        second = [p.second_thread for p in members if p.second_thread is not None]
+        found.append(
+            ProcessWatch(
+                label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
+                cpu=case.level_figure("cpu", "cores", [p.cpu for p in members]),
+                waiting=case.level_figure("runq_wait", "cores", [p.waiting for p in members]),
+                occupied=case.level_figure("occupied", "cores", [_occupied(p) for p in members]),
+                hot_threads=None if None in hot else max(h for h in hot if h is not None),
+                threads=max(threads, default=None),
+                memory_bytes=max(memory, default=None),
+                second_thread=max(second, default=None) if len(second) == len(members) else None,
+                service=key[0],
+            )
+        )
+    return tuple(found)
+
+
+def _occupied(process: Process) -> Interval | Insufficient:
+    """Computing and waiting for a core; without the waiting a lower bound."""
+    cpu, waiting = process.cpu, process.waiting
+    if not isinstance(cpu, Interval) or not isinstance(waiting, Interval):
+        return cpu
+    return Interval(
+        cpu.point + waiting.point,
+        None if cpu.low is None else cpu.low + waiting.point,
+        None if cpu.high is None else cpu.high + waiting.point,
+        cpu.independent,
+        cpu.method,
+    )
+
+
+def _ranked(trial: TrialMeasures) -> dict[tuple[str, str, int], Process]:
+    """Processes of one trial by (service, replica, rank of CPU use)."""
+    by_replica: dict[tuple[str, str], list[Process]] = {}
+    for process in trial.resources.services:
+        by_replica.setdefault((process.service, process.replica), []).append(process)
+    ranked: dict[tuple[str, str, int], Process] = {}
+    for (service, replica), members in by_replica.items():
+        ordered = sorted(members, key=lambda p: -(p.cpu.point if isinstance(p.cpu, Interval) else 0.0))
+        for rank, process in enumerate(ordered):
+            ranked[(service, replica, rank)] = process
+    return ranked
+
+
+def server_cores(trial: TrialMeasures) -> Interval | None:
+    """Cores used by all processes of the services in one trial."""
+    known = [p.cpu for p in trial.resources.services if isinstance(p.cpu, Interval)]
+    if not known:
+        return None
+    point = sum(p.point for p in known)
+    down = math.sqrt(sum((p.point - p.low) ** 2 for p in known if p.low is not None))
+    up = math.sqrt(sum((p.high - p.point) ** 2 for p in known if p.high is not None))
+    is_open = any(p.low is None or p.high is None for p in known)
+    low, high = (None, None) if is_open else (max(0.0, point - down), point + up)
+    return Interval(point, low, high, known[0].independent, "sum over processes")
+
+
+def own_cores(trial: TrialMeasures) -> float | None:
+    """Cores that another program used which made the load, over its whole life; none: not read."""
+    cpu_s, driver = trial.generator.get("cpu_s"), (trial.source.engine or {}).get("driver") or {}
+    ran_s = float(driver.get("ran_s") or 0.0)
+    return None if cpu_s is None or ran_s <= 0 else float(cpu_s) / ran_s
+
+
+def host_cpu(case: CaseMeasures) -> Figure:
+    """Cores busy on the whole machine."""
+    found = [t.resources.host_busy for t in case.usable if t.resources.host_busy is not None]
+    if not found:
+        return NotMeasured("cpu", "the machine was not watched")
+    return case.level_figure("cpu", "cores", found)
+
+
+# --- connections ------------------------------------------------------------------------------------------
+
+
+def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
+    """Connections of the load; none where the engine told of none."""
+    loads = [(trial, trial.load) for trial in case.usable if trial.load is not None]
+    told = [(trial, load.engine) for trial, load in loads if load.engine.get("connections")]
+    if not told or case.reference is None:
+        return None
+
+    def total(name: str) -> int:
+        return sum(int(engine["connections"].get(name, 0)) for _, engine in told)
+
+    read = [trial.connected for trial, _ in told if trial.connected is not None]
+    shared = [one.fairness for one in read]
+    return ConnectionWatch(
+        opened=total("opened"),
+        closed_by_server=total("closed_by_server"),
+        answered=sum(int(engine["requests"]["answered"]) for _, engine in told),
+        closed_by_client=total("closed_by_client"),
+        closed_by_error=total("closed_by_error"),
+        reuses=case.reference.plan.connection == "keep",
+        closed=_closed(read),
+        connect=_time(case, "connect", [one.connect_s for one in read]),
+        first=_time(case, "first", [one.first_s for one in read]),
+        other=_time(case, "other", [one.other_s for one in read]),
+        connects=sum(one.connects for one in read) if read else None,
+        resent=sum(one.resent for one in read) if read else None,
+        lasting=min((one.lasting for one in read), default=0),
+        best_over_worst=case.figure(
+            "best_over_worst", "ratio", [one.best_over_worst for one in read], [one.lasting for one in read]
+        ),
+        evenness=min((each.jain for each in shared if isinstance(each, Fairness)), default=None),
+    )
+
+
+def _time(case: CaseMeasures, name: str, found: list[Interval | Insufficient]) -> Figure:
+    samples = [int(one.independent) if isinstance(one, Interval) else 0 for one in found]
+    return case.figure(f"{name}_time.mean", "s", found, samples)
+
+
+def _closed(read: list[connections.Connected]) -> ClosedWatch | None:
+    """What the connections that the service closed have in common, over all trials."""
+    requests, ages = connections.closed(read)
+    found = keep_alive(requests, ages, np.ones(requests.size, dtype=bool))
+    if not isinstance(found, KeepAlive):
+        return None
+    values, counts = np.unique(requests, return_counts=True)
+    return ClosedWatch(
+        count=found.closed,
+        requests=int(values[counts.argmax()]),
+        same_requests=found.same_requests,
+        age_s=found.age_s,
+        same_age=found.same_age,
+    )
+
+
+# --- refusals ---------------------------------------------------------------------------------------------
+
+
+def refusals_of(case: CaseMeasures) -> tuple[RefusalWatch, ...]:
+    """What the service turned away in every trial, by status."""
+    found = refused.by_status([trial.refused for trial in case.usable])
+    return tuple(_refusal(case, status, parts) for status, parts in sorted(found.items()))
+
+
+def _refusal(case: CaseMeasures, status: int, parts: list[refused.Refused]) -> RefusalWatch:
+    samples = [int(one.rate.independent) for one in parts]
+    return RefusalWatch(
+        status=status,
+        share=case.level_figure("refused.share", "share", [one.share for one in parts]),
+        rate=case.figure("accepted.rate", "1/s", [one.rate for one in parts], samples),
+        burst=case.level_figure("accepted.burst", "requests", [one.burst for one in parts]),
+        dispersion=max(one.dispersion for one in parts),
+        offered_per_s=sum(one.ended_per_s for one in parts) / len(parts),
+    )

@@ -1,0 +1,262 @@
+"""What analysis takes from a record: the shapes of `store.RunRecord`, and readers of plan and study parts.
+
+Protocols, so that tests can hand in records made in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from loadlens.model.profile import Profile, Segment
+from loadlens.model.workload import visits
+from loadlens.present import load_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from loadlens.model.trial import TrialStatus
+
+Json = dict[str, Any]
+_UNSAFE_IN_TAG = re.compile(r"[., =]")
+
+
+def tag_part(name: str) -> str:
+    """A name as it stands in the tag of a histogram."""
+    return _UNSAFE_IN_TAG.sub("_", name)
+
+
+class HistogramRow(Protocol):
+    """One histogram of one interval."""
+
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def length_s(self) -> float: ...
+    @property
+    def stream(self) -> str: ...
+    @property
+    def step(self) -> str: ...
+    @property
+    def klass(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def values(self) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
+    @property
+    def counts(self) -> np.ndarray[Any, np.dtype[np.uint64]]: ...
+
+
+class TrialSource(Protocol):
+    """One trial of a record."""
+
+    case: Json
+    block: int
+    position: int
+    began_unix_ns: int  # 0: not known
+    t0_monotonic_ns: int | None  # when the warm-up began
+    status: TrialStatus
+    reasons: tuple[str, ...]
+    engine: Json | None
+    services: list[Json]
+    placement: Json
+    environment: Json
+    idle: Json
+    leaks: tuple[str, ...]
+    notes: tuple[str, ...]
+    digests: dict[str, Json]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def plan(self) -> Json: ...
+    def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame: ...
+    def sample_parts(self, columns: Sequence[str]) -> Iterable[pl.DataFrame]: ...
+    def connections(self) -> pl.DataFrame: ...
+    def readings(self) -> pl.DataFrame: ...
+    def answers(self) -> Json: ...
+    def counters(self) -> list[Json]: ...
+    def intervals(self, but: Container[tuple[str, str]] = ()) -> Sequence[HistogramRow]: ...
+    def log(self, service: str) -> str: ...
+
+
+class RunSource(Protocol):
+    """A record."""
+
+    @property
+    def trials(self) -> Sequence[TrialSource]: ...
+    @property
+    def study(self) -> Json: ...
+    @property
+    def environment(self) -> Json: ...
+    @property
+    def predictions(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def damage(self) -> tuple[str, ...]: ...
+    @property
+    def id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One request of a stream, as planned."""
+
+    index: int
+    name: str
+    method: str
+    path: str
+
+    @property
+    def request(self) -> str:
+        """`POST /x`."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def tag(self) -> str:
+        """The name as it stands in the tag of a histogram."""
+        return tag_part(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """One stream, as planned."""
+
+    index: int
+    name: str
+    is_probe: bool
+    is_closed: bool
+    load: float  # users, or iterations per second; of a load that changes the mean of the measured part
+    think_s: float  # mean pause of a user between two requests; 0 in an open loop
+    connection: str  # keep, new, requests
+    timeout_s: float
+    steps: tuple[StepPlan, ...]
+    shape: str = ""  # what is asked over time, in words; empty: the same all the time
+    is_level: bool = True  # whether it stays at one level while it is measured
+    is_paced: bool = False  # whether users keep a pace, however long answers take
+    groups: tuple[str, ...] = ()  # names of its groups of steps
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it is one level of load, so that it can be a point of a curve."""
+        return self.is_level and not self.is_paced
+
+    @property
+    def tag(self) -> str:
+        """The name as it stands in the tag of a histogram."""
+        return tag_part(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How much a stream asks for while it is measured."""
+
+    load: float
+    shape: str = ""
+    is_level: bool = True
+
+
+def streams_of(plan: Mapping[str, Any]) -> tuple[StreamPlan, ...]:
+    """The streams of plan.json."""
+    begin_ns, length_ns = plan.get("warmup_ns", 0), plan.get("duration_ns")
+    return tuple(_stream(index, stream, begin_ns, length_ns) for index, stream in enumerate(plan["streams"]))
+
+
+def _level(workload: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> _Level:
+    """The level of a workload, the mean over the measured part where it changes."""
+    is_closed = workload["kind"] == "closed"
+    if (written := workload.get("profile")) is not None:
+        segments = tuple(Segment(**segment) for segment in written["segments"])
+        profile = Profile(segments, written.get("repeats", False))
+        end_ns = begin_ns + (length_ns or max(1, profile.length_ns - begin_ns))
+        return _Level(
+            profile.mean(begin_ns / 1e9, end_ns / 1e9),
+            load_text.over_time(profile, " users" if is_closed else "/s"),
+            profile.is_level(begin_ns, end_ns),
+        )
+    if (replay := workload.get("replay")) is not None:
+        seconds = max(replay["last_ns"] / 1e9, 1e-9)
+        return _Level(
+            replay["arrivals"] / seconds, f"replay of {replay['arrivals']:,} due times", is_level=False
+        )
+    if is_closed:
+        return _Level(float(workload["users"]), is_level=workload.get("ramp_ns", 0) <= begin_ns)
+    return _Level(float(workload["rate_per_s"]))
+
+
+def _stream(index: int, stream: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> StreamPlan:
+    workload = stream["workload"]
+    is_closed = workload["kind"] == "closed"
+    level = _level(workload, begin_ns, length_ns)
+    steps = [step for scenario in stream["scenarios"] for step in scenario["steps"]]
+    return StreamPlan(
+        index=index,
+        name=stream["name"],
+        is_probe=stream["role"] == "probe",
+        is_closed=is_closed,
+        load=level.load,
+        shape=level.shape,
+        is_level=level.is_level,
+        is_paced=workload.get("pace") is not None,
+        think_s=_think_per_request(stream) if is_closed else 0.0,
+        connection=stream.get("connection", {}).get("reuse", {}).get("kind", "keep"),
+        timeout_s=stream["timeout_ns"] / 1e9,
+        steps=tuple(
+            StepPlan(place, step["name"], step["method"], step["path"]) for place, step in enumerate(steps)
+        ),
+        groups=tuple(
+            dict.fromkeys(
+                group["name"]
+                for scenario in stream["scenarios"]
+                for group in scenario.get("groups", ())
+                if group.get("name")
+            )
+        ),
+    )
+
+
+def _think_per_request(stream: Mapping[str, Any]) -> float:
+    """Pauses between iterations and after steps, spread over the requests of an iteration."""
+    pause = mean_think_s(stream["workload"].get("think", {}))
+    requests = sum(float(scenario["weight"]) * sum(_visits(scenario)) for scenario in stream["scenarios"])
+    weights = sum(float(scenario["weight"]) for scenario in stream["scenarios"])
+    within = sum(
+        float(scenario["weight"]) * times * mean_think_s(step.get("think", {}))
+        for scenario in stream["scenarios"]
+        for step, times in zip(scenario["steps"], _pauses(scenario), strict=True)
+    )
+    return (pause * weights + within) / requests
+
+
+def _visits(scenario: Mapping[str, Any]) -> tuple[int, ...]:
+    groups = ((g["first"], g["steps"], g["repeat"]) for g in scenario.get("groups", ()))
+    return visits(len(scenario["steps"]), groups)
+
+
+def _pauses(scenario: Mapping[str, Any]) -> tuple[int, ...]:
+    """How often the engine pauses after each step: only before the next one of the iteration."""
+    *others, last = _visits(scenario)
+    return (*others, last - 1)
+
+
+def mean_think_s(think: Mapping[str, Any]) -> float:
+    """Mean length of a pause, seconds."""
+    match think.get("kind", "none"):
+        case "fixed":
+            return float(think["ns"]) / 1e9
+        case "uniform":
+            return float(think["low_ns"] + think["high_ns"]) / 2e9
+        case "exponential":
+            return float(think["mean_ns"]) / 1e9
+        case _:
+            return 0.0
+
+
+def factor_names(cases: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the factors of some cases, in the order in which they first appear."""
+    return list(dict.fromkeys(name for case in cases for name in case["levels"]))

@@ -1,0 +1,576 @@
+"""One trial, measured: what its counters, histograms and readings say about the measured part.
+
+Everything is aligned on one grid of equal intervals. The population of times is the successes that completed
+in the measured part; unfinished requests stand beside them as censored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from loadlens.errors import RecordError
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval_counts import (
+    IntervalCounts,
+    counts_from_histograms,
+    overlaid,
+)
+from loadlens.estimate.pauses import Pauses
+from loadlens.estimate.steady_state import Steadiness, steadiness
+from loadlens.measure.external_report import NO_RESPONSE, Teller
+from loadlens.measure.requests import (
+    connections as connected,
+)
+from loadlens.measure.requests import (
+    failures,
+    received,
+    refused,
+    samples,
+    standstill,
+)
+from loadlens.measure.services import gauges
+from loadlens.measure.services import trial_context as around
+from loadlens.measure.services.trial_context import Around
+from loadlens.measure.source import (
+    HistogramRow,
+    Json,
+    StepPlan,
+    StreamPlan,
+    TrialSource,
+    streams_of,
+    tag_part,
+)
+from loadlens.measure.window import WHOLE, narrowed
+from loadlens.model.facts import KernelWatch
+from loadlens.model.study import Window
+from loadlens.model.trial import TrialStatus
+from loadlens.signals.read import (
+    resources,
+    sockets,
+)
+from loadlens.signals.read import (
+    runtime_metrics as told,
+)
+from loadlens.signals.read import (
+    server_log as served,
+)
+
+SUCCESS = "ok"
+UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
+FAILED = ("failed",)  # no whole answer came
+STEP_PHASES = ("first_byte", "last_byte")
+LAG = "lag"  # of open streams: users of a closed load are sent when they are free
+LONG = 0.05  # of the measured part: the edges move a count by twice as much
+HUNG = 1.5  # times the longest that ended: an older request is no mere edge
+PER_POINT = 5  # requests that a point of the steadiness series should stand on
+SHORTEST_SERIES = 20
+NO_SUCCESSES = "how many of its answers were as expected"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """The measured part in equal intervals; the last may be up to half as long again."""
+
+    starts_s: Floats
+    lengths_s: Floats
+    places: Mapping[float, int]  # start of a recorded interval, rounded -> number of the grid's interval
+
+    @property
+    def size(self) -> int:
+        """Number of intervals."""
+        return int(self.starts_s.size)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the measured part."""
+        return float(self.lengths_s.sum())
+
+    @property
+    def edges_s(self) -> Floats:
+        """Where the intervals begin, and where the last one ends."""
+        return np.append(self.starts_s, self.starts_s[-1:] + self.lengths_s[-1:])
+
+    def place(self, start_s: float) -> int | None:
+        """Number of the interval that a recorded one belongs to; none outside the measured part."""
+        return self.places.get(round(start_s, 6))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepMeasures:
+    """Requests of one step in the measured part."""
+
+    plan: StepPlan
+    ok: Floats  # successes by interval
+    unexpected: Floats  # answers that were not as demanded, by interval
+    failed: Floats  # requests without a whole answer, by interval
+    response_sum: Floats
+    response_squares: Floats
+    service_sum: Floats
+    service_squares: Floats
+    response: IntervalCounts
+    service: IntervalCounts
+    phases: Mapping[str, IntervalCounts]  # first_byte, last_byte; empty counts in old records
+    teller: Teller | None = None  # another program that made the load: sums and counts are what it told
+
+    @property
+    def not_ok(self) -> Floats:
+        """What did not end as expected, by interval."""
+        return self.unexpected + self.failed
+
+    @property
+    def response_mean(self) -> Interval | Insufficient:
+        """Mean seconds from due to done."""
+        if self.teller is not None:
+            return Insufficient(self.teller.does_not_say(NO_RESPONSE))
+        return within_trial.mean_time(
+            self.response_sum, self.ok, self.response, squares=self.response_squares
+        )
+
+    @property
+    def service_mean(self) -> Interval | Insufficient:
+        """Mean seconds from sent to done."""
+        if self.teller is not None and not self.teller.tells_requests:
+            return self.teller.service_time("mean") or Insufficient(self.teller.does_not_say("a mean"))
+        return within_trial.mean_time(self.service_sum, self.ok, self.service, squares=self.service_squares)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamMeasures:
+    """One stream in the measured part."""
+
+    plan: StreamPlan
+    grid: Grid
+    steps: tuple[StepMeasures, ...]
+    counts: Mapping[str, int]  # due, issued, answered, ok, ... summed over the measured part
+    errors: Mapping[str, int]  # by class
+    statuses: Mapping[str, int]
+    in_flight: Interval | Insufficient
+    phases: Mapping[str, IntervalCounts]  # lag, connect, tls, first_byte, last_byte; of the whole stream
+    groups: Mapping[
+        str, IntervalCounts
+    ]  # completed runs, from when the first request was due to the last answer
+    engine: Json  # the stream's part of the engine's result; empty when there is none
+    longest_gap_s: float | None = 0.0  # without an answer; none: nobody says
+    teller: Teller | None = None  # another program that made the load
+
+    @property
+    def ok(self) -> Floats:
+        """Successes by interval."""
+        return sum((step.ok for step in self.steps), np.zeros(self.grid.size))
+
+    @property
+    def not_ok(self) -> Floats:
+        """What did not end as expected, by interval."""
+        return sum((step.not_ok for step in self.steps), np.zeros(self.grid.size))
+
+    @property
+    def throughput(self) -> Interval | Insufficient:
+        """Successes per second."""
+        if self.teller is not None and not self.teller.tells_requests:
+            return self.teller.rate() or Insufficient(self.teller.does_not_say(NO_SUCCESSES))
+        return within_trial.rate(self.ok, self.grid.lengths_s)
+
+    @property
+    def successes(self) -> int:
+        """How many requests succeeded; 0 where nobody says."""
+        return int(np.nansum(self.ok))
+
+    @property
+    def rate_by_little(self) -> float:
+        """Successes per second, without the error of the edges where that matters.
+
+        Requests that take a tenth of the measured part are cut off at its edges in bursts; the mean in flight
+        over the mean response time (Little's law) is the same rate and has no such edges. Only where all
+        requests succeed: the time of the others is not in the mean.
+        """
+        counted = float(self.ok.sum()) / self.grid.seconds
+        mean = self.all_steps().response_mean
+        if self.not_ok.any() or not isinstance(mean, Interval) or not isinstance(self.in_flight, Interval):
+            return counted
+        return self.in_flight.point / mean.point if mean.point > LONG * self.grid.seconds else counted
+
+    @property
+    def failed_share(self) -> Interval | Insufficient:
+        """Share of the ended requests that did not end as expected."""
+        return within_trial.share(self.not_ok, self.ok + self.not_ok)
+
+    @property
+    def timed_out(self) -> int:
+        """Requests that the client gave up."""
+        return self.errors.get("timeout", 0)
+
+    def all_steps(self) -> StepMeasures:
+        """All steps as one, for the response time of whatever a user asks."""
+        if len(self.steps) == 1:
+            return self.steps[0]
+        return merged(self.steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialMeasures:
+    """One trial."""
+
+    source: TrialSource
+    grid: Grid | None  # none: nothing was measured
+    streams: tuple[StreamMeasures, ...]
+    resources: resources.Resources
+    served: served.Served
+    failures: tuple[failures.Failure, ...]
+    steady: Steadiness | Insufficient
+    pauses: Pauses | Insufficient  # of the load
+    damage: str = ""  # why its files could not be read
+    told: told.Told = field(default_factory=told.Told)
+    kernel: KernelWatch | None = None
+    around: Around = field(default_factory=Around)
+    received: received.Received | None = None  # none: the engine counted no bytes
+    connected: connected.Connected | None = None  # none: no connections were recorded
+    refused: tuple[refused.Refused, ...] = ()
+    teller: Teller | None = None  # another program that made the load
+    rows: samples.Read = samples.NOT_LOOKED_AT
+    places: tuple[gauges.Kept, ...] = ()  # what requests hold, as services tell
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it does not count; empty when it does."""
+        return (*self.source.reasons, *([self.damage] if self.damage else []))
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its figures may enter an estimate."""
+        return self.source.status is TrialStatus.COMPLETE and self.grid is not None and self.load is not None
+
+    @property
+    def load(self) -> StreamMeasures | None:
+        """The measured load."""
+        return next((stream for stream in self.streams if not stream.plan.is_probe), None)
+
+    @property
+    def probes(self) -> tuple[StreamMeasures, ...]:
+        """The probes."""
+        return tuple(stream for stream in self.streams if stream.plan.is_probe)
+
+    @property
+    def written_down(self) -> tuple[float, float]:
+        """The part in which the monitor saw what the service wrote down about the measured part.
+
+        A line is read at the tick after it was written; what ended within the last tick comes one later.
+        """
+        assert self.grid is not None  # only asked of trials that were measured
+        begin, tick = float(self.grid.starts_s[0]), self.resources.tick_s
+        end = float(self.grid.starts_s[-1] + self.grid.lengths_s[-1])
+        return (begin + tick if begin > 0 else begin), end + tick
+
+    @property
+    def generator(self) -> Json:
+        """What the engine says of itself; empty when it never ran."""
+        engine = self.source.engine or {}
+        return dict(engine.get("generator") or {})
+
+
+def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
+    """Measure one trial; one that never ran or whose files are damaged has no grid and no streams.
+
+    Args:
+        source: The trial.
+        window: The part of its measured part that figures are taken from, to whole recorded intervals.
+    """
+    return unless_damaged(_measure, source, window)
+
+
+def unless_damaged(
+    how: Callable[[TrialSource, Window], TrialMeasures], source: TrialSource, window: Window
+) -> TrialMeasures:
+    """What is measured of a trial, or why its files cannot be read."""
+    try:
+        return how(source, window)
+    except RecordError as fault:
+        return nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
+
+
+def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
+    """A trial of which nothing is known, and why."""
+    unread = resources.Resources((), None, None, None)
+    why = Insufficient(damage or "it never ran")
+    return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, why, damage)
+
+
+def _measure(source: TrialSource, window: Window) -> TrialMeasures:
+    recorded = source.counters() if source.engine is not None else []
+    counters = narrowed(recorded, window)
+    grid = grid_of(counters)
+    if grid is None:
+        is_outside = grid_of(recorded) is not None
+        return nothing(
+            source, "the window holds no whole interval of what was measured" if is_outside else ""
+        )
+    plans = streams_of(source.plan)
+    streams = _measure_streams(source, plans, grid, counters)
+    readings = source.readings()
+    begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
+    load = next((stream for stream in streams if not stream.plan.is_probe), None)
+    watched = resources.read(readings, begin, end)
+    paused: Pauses | Insufficient = Insufficient("no load")
+    if load is not None:
+        paused = standstill.read(counters, load.plan.name, load.all_steps().response, grid.seconds)
+    return TrialMeasures(
+        source=source,
+        grid=grid,
+        streams=streams,
+        resources=watched,
+        served=served.read(readings),
+        failures=failures.read(source, plans, begin, end),
+        steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
+        pauses=paused,
+        told=told.read(readings, begin, end),
+        kernel=sockets.read(readings, source.plan),
+        connected=None
+        if load is None
+        else connected.read(source, load.plan.index, load.engine, grid.edges_s),
+        refused=() if load is None else refused.read(recorded, load.plan.name),
+        around=around.read(readings, begin, end, watched, source),
+        received=None
+        if load is None
+        else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
+        rows=samples.read(source, plans, counters, grid.edges_s),
+        places=gauges.read(readings, begin, end),
+    )
+
+
+def _measure_streams(
+    source: TrialSource, plans: Sequence[StreamPlan], grid: Grid, counters: Sequence[Json]
+) -> tuple[StreamMeasures, ...]:
+    """All streams; the histograms are dropped before single requests are read."""
+    histograms = source.intervals(but={(plan.tag, LAG) for plan in plans if plan.is_closed})
+    return tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)
+
+
+def grid_of(counters: Sequence[Json]) -> Grid | None:
+    """The measured part in intervals as long as the longest recorded one; none when there is no such part."""
+    rows = {
+        round(row["start_s"], 6): (float(row["start_s"]), float(row["length_s"]))
+        for row in counters
+        if row["phase"] == "measure" and row["length_s"] > 0
+    }
+    if not rows:
+        return None
+    longest = max(length for _, length in rows.values())
+    starts: list[float] = []
+    lengths: list[float] = []
+    places: dict[float, int] = {}
+    for key in sorted(rows):
+        start, length = rows[key]
+        if starts and lengths[-1] < 0.999 * longest:
+            lengths[-1] += length
+        else:
+            starts.append(start)
+            lengths.append(length)
+        places[key] = len(starts) - 1
+    if len(starts) > 1 and lengths[-1] < 0.5 * longest:  # a short rest belongs to the interval before it
+        rest = lengths.pop()
+        lengths[-1] += rest
+        starts.pop()
+        places = {key: min(place, len(starts) - 1) for key, place in places.items()}
+    return Grid(np.array(starts), np.array(lengths), places)
+
+
+def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
+    """Several steps as one population."""
+    return StepMeasures(
+        plan=StepPlan(-1, "all", "", ""),
+        ok=_total(s.ok for s in steps),
+        unexpected=_total(s.unexpected for s in steps),
+        failed=_total(s.failed for s in steps),
+        response_sum=_total(s.response_sum for s in steps),
+        response_squares=_total(s.response_squares for s in steps),
+        service_sum=_total(s.service_sum for s in steps),
+        service_squares=_total(s.service_squares for s in steps),
+        response=overlaid([s.response for s in steps]),
+        service=overlaid([s.service for s in steps]),
+        phases={kind: overlaid([s.phases[kind] for s in steps]) for kind in STEP_PHASES},
+    )
+
+
+def _total(parts: Any) -> Floats:
+    return np.asarray(np.sum(list(parts), axis=0), dtype=np.float64)
+
+
+def _measure_stream(
+    plan: StreamPlan,
+    grid: Grid,
+    counters: Sequence[Json],
+    histograms: Sequence[HistogramRow],
+    engine: Json,
+) -> StreamMeasures:
+    rows = [row for row in counters if row["stream"] == plan.name and row["phase"] == "measure"]
+    own = [h for h in histograms if h.stream == plan.tag]
+    names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
+    errors = _summed(rows, "failed")
+    steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
+    result: Json = next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {})
+    if plan.is_level and not errors.get("timeout") and float(grid.starts_s[0]) > 0:
+        steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
+    return StreamMeasures(
+        plan=plan,
+        grid=grid,
+        steps=tuple(steps),
+        counts={name: sum(int(row.get(name, 0)) for row in rows) for name in names},
+        errors=errors,
+        statuses=_summed(rows, "status"),
+        in_flight=_in_flight(grid, rows),
+        phases=_phases(own, grid, steps),
+        groups={name: _counts(_tagged(own, name), grid, "group_response") for name in plan.groups},
+        engine=result,
+        longest_gap_s=max((float(row.get("max_gap_s") or 0.0) for row in rows), default=0.0),
+    )
+
+
+def _phases(
+    own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
+) -> dict[str, IntervalCounts]:
+    """Lateness, connect times, first and last bytes of all steps; old records have bytes of streams only."""
+    phases = {kind: _counts(own, grid, kind, klass="") for kind in (LAG, "connect", "tls")}
+    for kind in STEP_PHASES:
+        whole = _counts(own, grid, kind, klass="")
+        phases[kind] = whole if whole.observed else overlaid([step.phases[kind] for step in steps])
+    return phases
+
+
+def _all_ended(result: Json) -> bool:
+    """Whether every request of a stream was answered in the end, after the measured part if not in it."""
+    left = result.get("requests", {}).get("in_flight", 1)
+    return not left and not result.get("after_end", {}).get("failed", 1)
+
+
+def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> StepMeasures:
+    """Requests in flight at the end left out where they are long: as many came in from the warm-up.
+
+    Counting what ended within the measured part is unbiased in a steady state, and with requests that take a
+    good part of it a few that are still under way would hide the mean. A request far older than any that
+    ended stays, unless it was answered after the end: it may never end.
+    """
+    if step.response.observed == 0 or step.response.censored == 0:
+        return step
+    longest = float(step.response.upper.max())
+    oldest = float(step.response.censored_age.max())
+    if longest < LONG * grid.seconds or (oldest > HUNG * longest and not all_ended):
+        return step
+    return replace(step, response=step.response.finished(), service=step.service.finished())
+
+
+def _summed(rows: Sequence[Json], name: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in rows:
+        for key, count in row.get(name, {}).items():
+            found[key] = found.get(key, 0) + int(count)
+    return found
+
+
+def _in_flight(grid: Grid, rows: Sequence[Json]) -> Interval | Insufficient:
+    sums = np.zeros(grid.size)
+    for row in rows:
+        place = grid.place(row["start_s"])
+        if place is not None:
+            sums[place] += float(row.get("in_flight_integral_s", 0.0))
+    return within_trial.mean(sums, grid.lengths_s)
+
+
+def _given_up(row: Json, cells: Mapping[str, Json]) -> float:
+    """Share of an interval's censored requests that timed out; the others were under way when it ended."""
+
+    def count(klass: str) -> int:
+        return sum(int(cell.get("count", 0)) for name, cell in cells.items() if name.endswith(f".{klass}"))
+
+    timed_out = sum(int(n) for n in row.get("failed", {}).values()) - count("failed")
+    return min(1.0, max(0.0, timed_out / count("censored")))
+
+
+def _measure_step(
+    step: StepPlan, grid: Grid, rows: Sequence[Json], histograms: Sequence[HistogramRow]
+) -> StepMeasures:
+    sums = {
+        name: np.zeros(grid.size)
+        for name in ("count", "response_sum_s", "response_sumsq_s2", "service_sum_s", "service_sumsq_s2")
+    }
+    unexpected, failed = np.zeros(grid.size), np.zeros(grid.size)
+    for row in rows:
+        place = grid.place(row["start_s"])
+        if place is None:
+            continue
+        cells = row.get("cells", {})
+        cell = cells.get(f"{step.index}.{SUCCESS}")
+        if cell is not None:
+            for name, values in sums.items():
+                values[place] += float(cell.get(name, 0.0))
+        for klasses, counts in ((UNEXPECTED, unexpected), (FAILED, failed)):
+            for klass in klasses:
+                counts[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
+        late = float(cells.get(f"{step.index}.censored", {}).get("count", 0))
+        if late:
+            failed[place] += late * _given_up(row, cells)
+    own = [h for h in histograms if h.step in (step.tag, str(step.index))]
+    return StepMeasures(
+        plan=step,
+        ok=sums["count"],
+        unexpected=unexpected,
+        failed=failed,
+        response_sum=sums["response_sum_s"],
+        response_squares=sums["response_sumsq_s2"],
+        service_sum=sums["service_sum_s"],
+        service_squares=sums["service_sumsq_s2"],
+        response=_counts(own, grid, "response"),
+        service=_counts(own, grid, "service"),
+        phases={kind: _counts(own, grid, kind, censored="") for kind in STEP_PHASES},
+    )
+
+
+def _tagged(histograms: Sequence[HistogramRow], name: str) -> list[HistogramRow]:
+    """Those of a step or group."""
+    return [h for h in histograms if h.step == tag_part(name)]
+
+
+def _counts(
+    histograms: Sequence[HistogramRow],
+    grid: Grid,
+    kind: str,
+    klass: str = SUCCESS,
+    censored: str = "censored",
+) -> IntervalCounts:
+    def of(wanted: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        found = []
+        for h in histograms:
+            place = grid.place(h.start_s)
+            if h.klass == wanted and h.kind == kind and place is not None:
+                found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
+        return found
+
+    return counts_from_histograms(grid.size, of(klass), of(censored) if censored else [])
+
+
+def steadiness_of(
+    load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient
+) -> Steadiness | Insufficient:
+    """Whether the mean response time settles, on points of at least a few requests each.
+
+    The mean service time where another program made the load: it knows no other. Intervals with pauses that
+    keep a period are left out: each would be two shifts of the level.
+    """
+    if not load.plan.is_level:
+        return Insufficient("the load changes by plan: there is no level to settle at")
+    steps = load.all_steps()
+    is_periodic = isinstance(paused, Pauses) and paused.beat is not None
+    seen = standstill.without(paused, grid.edges_s) if is_periodic else np.ones(grid.size)
+    total = float((steps.ok * seen).sum())
+    points = min(grid.size, int(total / PER_POINT))
+    if points < SHORTEST_SERIES:
+        return Insufficient(f"{total:.0f} requests: too few to tell a drift from noise")
+    place = np.floor(np.arange(grid.size) * points / grid.size).astype(np.int64)
+    counts = np.bincount(place, weights=steps.ok * seen, minlength=points)
+    known = steps.response_sum if load.teller is None else steps.service_sum
+    sums = np.bincount(place, weights=known * seen, minlength=points)
+    series = np.divide(sums, counts, out=np.full(points, np.nan), where=counts > 0)
+    return steadiness(series, is_periodic=is_periodic)

@@ -1,0 +1,86 @@
+"""A whole record, measured: its cases, its load curves, its accounting, and the facts that rules may see.
+
+Reads a record and nothing else. Invalid trials are kept and enter no figure; requests of different trials
+are never pooled for an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loadlens.measure import accounting as books
+from loadlens.measure import external_trial, memory_release
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
+from loadlens.measure.gates import gates_of
+from loadlens.measure.requests import growth, slow_paths
+from loadlens.measure.source import RunSource, TrialSource
+from loadlens.measure.trial import TrialMeasures, measure
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.report import AccountingRow
+from loadlens.model.study import Window
+from loadlens.study.plan.reporting import window_of
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A record, measured: all that the parts of a report draw on."""
+
+    cases: tuple[CaseMeasures, ...]
+    groups: tuple[CurveCases, ...]  # held-out ones too
+    curves: tuple[Curve, ...]  # what rules see
+    books: tuple[AccountingRow, ...]
+    facts: Facts
+
+
+def facts(record: RunSource) -> Facts:
+    """Return what the rules may see of a record."""
+    return measured(record).facts
+
+
+def measured(record: RunSource) -> Measured:
+    """Measure every trial, case and load curve of a record."""
+    study = record.study
+    window = window_of(study.get("report") or {})
+    trials = [_of_trial(trial, window) for trial in record.trials]
+    cases = tuple(
+        CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
+        for plan in study["cases"]
+    )
+    machine = record.environment.get("machine") or {}
+    cores = int(machine.get("cores_allowed") or machine.get("cores") or 1)
+    groups = gather(cases)
+    looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
+    curves = tuple(
+        _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
+    )
+    dense = tuple(
+        step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
+    )
+    rows = books.rows(cases, study)
+    gates = gates_of(cases, curves, rows, cores)
+    counts = books.counts(cases, study)
+    known = Facts(cores, curves, gates, dense, counts=counts, calm=asked_calmly(groups))
+    return Measured(cases, groups, curves, rows, known)
+
+
+def _with_shapes(
+    curve: Curve, group: CurveCases, looks: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
+) -> Curve:
+    """A curve with what its single requests tell, beside looks with dense probes, and what grew meanwhile."""
+    return replace(
+        curve,
+        slow_paths=slow_paths.slow_paths(group.cases, looks),
+        timer_piles=slow_paths.timer_piles(group.cases, looks),
+        memory=growth.memory_growth(group.cases, everything),
+        slowdowns=growth.slowdowns(group.cases, everything),
+    )
+
+
+def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
+    """One trial, whoever made its load."""
+    is_driven = (trial.engine or {}).get("driver") is not None
+    found = external_trial.measure(trial, window) if is_driven else measure(trial, window)
+    memory_release.give_back()
+    return found

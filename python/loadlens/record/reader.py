@@ -1,0 +1,497 @@
+"""Reading a record: everything that analysis, reports and a notebook see of a run.
+
+Nothing here changes a file. A damaged file is named and the rest stays readable: what is wrong with the run
+as a whole raises when it is asked for, a damaged trial opens as invalid with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadlens.errors import RecordError
+from loadlens.model.trial import TrialStatus
+from loadlens.record import (
+    disk,
+    effective_study,
+    histogram_log,
+    layout,
+    readings,
+    sample_rows,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SMALL_BYTES = 1 << 20  # sealed files up to this size have their digest checked when the record is opened
+NOT_SEALED = "not sealed: the lab ended before the trial did"
+
+
+class TrialRecord:
+    """One trial, sealed or not; files are read when they are asked for."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any], *, sealed: bool) -> None:
+        self.path = path
+        self.is_sealed = sealed
+        self.case: dict[str, Any] = dict(content["case"])
+        self.block: int = content["block"]
+        self.attempt: int = content["attempt"]
+        self.position: int = content["position"]
+        self.seed: int = content["seed"]
+        self.status = TrialStatus(content["status"])
+        self.reasons: tuple[str, ...] = tuple(content["reasons"])
+        self.engine: dict[str, Any] | None = content["engine"]
+        self.driver: dict[str, Any] | None = _driver_of(content)
+        self.t0_unix_ns: int | None = content["t0_unix_ns"]
+        self.t0_monotonic_ns: int | None = content["t0_monotonic_ns"]
+        self.services: list[dict[str, Any]] = list(content["services"])
+        self.placement: dict[str, Any] = dict(content["placement"])
+        self.environment: dict[str, Any] = dict(content["environment"])
+        self.idle: dict[str, Any] = dict(content["idle"])
+        self.leaks: tuple[str, ...] = tuple(content["leaks"])
+        self.notes: tuple[str, ...] = tuple(content["notes"])
+        self.began_unix_ns: int = content["began_unix_ns"]
+        self.ended_unix_ns: int = content["ended_unix_ns"]
+        self.digests: dict[str, dict[str, Any]] = dict(content["digests"])
+
+    @property
+    def name(self) -> str:
+        """The trial's folder name."""
+        return self.path.name
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """The plan that the engine ran."""
+        content = disk.read_json(self._checked(layout.PLAN))
+        layout.version_of(content, self.path / layout.PLAN)
+        return content
+
+    def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
+        """One row a request, columns as in docs/reference/record.md; the engine's order.
+
+        Args:
+            columns: Those to read; none named: all.
+        """
+        return self._table(layout.SAMPLES, layout.SAMPLES_BIN, sample_rows.SAMPLE, columns)
+
+    def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The same rows in frames of bounded size, one after the other; perhaps none."""
+        if self.is_sealed:
+            return sample_rows.parquet_parts(
+                self._checked(layout.SAMPLES), sample_rows.schema(sample_rows.SAMPLE), columns
+            )
+        live = self.path / layout.LIVE / layout.SAMPLES_BIN
+        return (
+            sample_rows.frame(part, sample_rows.SAMPLE).select(columns)
+            for part in sample_rows.chunks(live, sample_rows.SAMPLE)
+        )
+
+    def connections(self) -> pl.DataFrame:
+        """One row a connection."""
+        return self._table(layout.CONNECTIONS, layout.CONNECTIONS_BIN, sample_rows.CONNECTION)
+
+    def readings(self) -> pl.DataFrame:
+        """One row a reading of a monitor: time_ns, source, metric, labels (JSON text), unit, value."""
+        if self.is_sealed:
+            return sample_rows.read_parquet(self._checked(layout.READINGS), readings.schema())
+        return readings.read_live(self.path / layout.LIVE / layout.READINGS_JSONL, self.t0_monotonic_ns)
+
+    def answers(self) -> dict[str, Any]:
+        """What a Prometheus server answered (docs/reference/record.md); empty when nothing was asked."""
+        path = self.path / layout.PROMQL
+        if layout.PROMQL not in self.digests and not path.is_file():
+            return {}
+        content = disk.read_json(self._checked(layout.PROMQL))
+        layout.version_of(content, path)
+        return content
+
+    def counters(self) -> list[dict[str, Any]]:
+        """One row for each interval and stream, and one an interval for the engine itself."""
+        path = self._text_file(layout.COUNTERS)
+        if path is None:
+            return []
+        found = disk.read_lines(path)
+        if found.damage:
+            raise RecordError(f"damaged: {found.damage[0]}", where=str(path))
+        head, *rest = found.rows or ({},)
+        if "schema_version" in head:
+            layout.version_of(head, path)
+            return rest
+        return list(found.rows)
+
+    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
+        """The histograms of each interval.
+
+        Args:
+            but: (stream, kind) of those that are not wanted.
+        """
+        path = self._text_file(layout.INTERVALS)
+        return [] if path is None else list(histogram_log.read(path, but))
+
+    def log(self, service: str) -> str:
+        """What a service's processes wrote, all replicas, bounded by what was kept."""
+        folder = self.path / layout.LOGS
+        parts = []
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
+            owner = str(path.relative_to(folder)).replace("/", ".").removesuffix(".log")
+            if path.is_file() and (owner == service or owner.startswith((f"{service}.", f"{service}-"))):
+                parts.append(self._read_log(path))
+        return "".join(parts)
+
+    def damage(self) -> tuple[str, ...]:
+        """Every sealed file of the trial that is not as it was sealed, in words; reads them all."""
+        found = []
+        for name in self.digests:
+            try:
+                self._checked(name)
+            except RecordError as fault:
+                found.append(f"{name}: {fault.message}")
+        return tuple(found)
+
+    def _read_log(self, path: Path) -> str:
+        with disk.touching("read", path):
+            return path.read_text(encoding="utf-8", errors="replace")
+
+    def _table(
+        self, sealed: str, live: str, form: sample_rows.RowFormat, columns: Sequence[str] = ()
+    ) -> pl.DataFrame:
+        if self.is_sealed:
+            return sample_rows.read_parquet(
+                self._checked(sealed), sample_rows.schema(form), form.added, columns
+            )
+        found = sample_rows.read_live(self.path / layout.LIVE / live, form)
+        return found.select(columns) if columns else found
+
+    def _text_file(self, name: str) -> Path | None:
+        """The sealed file, its digest checked, or the live one; none when the trial never wrote it."""
+        if self.is_sealed:
+            return self._checked(name)
+        path = self.path / layout.LIVE / name
+        return path if path.is_file() else None
+
+    def _checked(self, name: str) -> Path:
+        """A file's path after its size and digest were compared with those it was sealed with."""
+        path = self.path / name
+        said = self.digests.get(name)
+        if said is None:
+            return path
+        check_size(path, said)
+        if disk.digest_of_file(path) != said["sha256"]:
+            raise RecordError("damaged: its SHA-256 is not the one it was sealed with", where=str(path))
+        return path
+
+
+def _driver_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The program of others that made the load; ValueError where version and content disagree."""
+    engine = content["engine"]
+    if engine is not None and not isinstance(engine, Mapping):
+        raise ValueError("`engine` is no object")
+    driver = None if engine is None else engine.get("driver")
+    is_driven = content.get("schema_version", layout.SCHEMA_VERSION) >= layout.TRIAL_VERSION
+    if is_driven != (driver is not None):
+        raise ValueError("a trial of version 2, and no other, says which program made its load")
+    if driver is None:
+        return None
+    known = dict(driver)
+    if not isinstance(known["name"], str) or not isinstance(known["tells_requests"], bool):
+        raise ValueError("`engine.driver` has no name, or does not say whether it tells single requests")
+    return known
+
+
+def check_size(path: Path, said: Mapping[str, Any]) -> None:
+    """RecordError when a sealed file is gone or has another length."""
+    if not path.is_file():
+        raise RecordError("the file is missing", where=str(path))
+    size = path.stat().st_size
+    if size != said["bytes"]:
+        raise RecordError(f"damaged: {size} bytes, sealed with {said['bytes']}", where=str(path))
+
+
+class RunRecord:
+    """A run as it stands on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._damage: list[str] = []
+        self._events = self._read_events()
+        self.trials: tuple[TrialRecord, ...] = tuple(self._read_trials())
+        self.predictions: dict[str, dict[str, Any]] = dict(self._read_predictions())
+
+    @property
+    def id(self) -> str:
+        """The run's name."""
+        return self.path.name
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """Files that are not as they were written, in words: `trials/a/block-1/trial.json: damaged: ...`."""
+        return tuple(self._damage)
+
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        """The study as planned (effective.yaml)."""
+        path = self.path / layout.EFFECTIVE
+        try:
+            content = effective_study.parse_effective(self._undamaged(layout.EFFECTIVE).decode())
+        except ValueError as fault:
+            raise RecordError(f"damaged: {fault}", where=str(path)) from fault
+        layout.version_of(content, path)
+        return content
+
+    @cached_property
+    def study_text(self) -> str:
+        """The study file as it was read."""
+        return self._undamaged(layout.STUDY).decode()
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """The machine and the software at the start of the run."""
+        self._undamaged(layout.ENVIRONMENT)
+        content = disk.read_json(self.path / layout.ENVIRONMENT)
+        layout.version_of(content, self.path / layout.ENVIRONMENT)
+        return content
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened, in order."""
+        return list(self._events)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the study as planned and every sealed trial: two records with it are the same."""
+        paths = [self.path / layout.EFFECTIVE, *(t.path / layout.TRIAL for t in self.trials if t.is_sealed)]
+        paths += [self.path / layout.prediction_name(slug) for slug in self.predictions]
+        lines = [
+            f"{p.relative_to(self.path)} {disk.digest_of_file(p)}\n" for p in sorted(paths) if p.is_file()
+        ]
+        return disk.digest_of_bytes("".join(lines).encode())
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """The planned trials that have no complete attempt: {case, block, position, seed}."""
+        done = {(t.case["slug"], t.block) for t in self.trials if t.status is TrialStatus.COMPLETE}
+        return [trial for trial in self.study["trials"] if (trial["case"], trial["block"]) not in done]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned trial has a complete attempt."""
+        return not self.unfinished()
+
+    def _read_events(self) -> list[dict[str, Any]]:
+        path = self.path / layout.EVENTS
+        try:
+            found = disk.read_checked_lines(path)
+        except RecordError as fault:
+            self._damage.append(f"{layout.EVENTS}: {fault.message}")
+            return []
+        self._damage += [f"{layout.EVENTS}: {fault}" for fault in found.damage]
+        for row in found.rows:
+            if "schema_version" in row:
+                layout.version_of(row, path)
+        if not found.rows or found.rows[0].get("event") != "created":
+            self._damage.append(f"{layout.EVENTS}: the first event is missing")
+        return list(found.rows)
+
+    def _read_predictions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was predicted of each case, as the events say; one that is damaged is named and left out."""
+        for event in self._events:
+            if event.get("event") != "predicted":
+                continue
+            path = self.path / str(event["file"])
+            try:
+                text = disk.read_bytes(path)
+                if disk.digest_of_bytes(text) != event["sha256"]:
+                    raise RecordError(
+                        "damaged: its SHA-256 is not the one it was written with", where=str(path)
+                    )
+                content = disk.read_json(path)
+                layout.version_of(content, path)
+            except layout.NewerRecord:
+                raise
+            except RecordError as fault:
+                self._damage.append(f"{event['file']}: {fault.message}")
+                continue
+            yield str(event["case"]), content
+
+    def _undamaged(self, name: str) -> bytes:
+        """Bytes of a file of the run, compared with the digests of the events, if those can be read."""
+        content = disk.read_bytes(self.path / name)
+        announced = [
+            said
+            for number, event in enumerate(self._events)
+            if (number == 0 or event.get("event") == "extended")
+            and (said := event.get("digests", {}).get(name)) is not None
+        ]
+        if announced and disk.digest_of_bytes(content) not in announced:
+            raise RecordError(
+                "damaged: its SHA-256 is not the one it was written with", where=str(self.path / name)
+            )
+        return content
+
+    def _read_trials(self) -> list[TrialRecord]:
+        for name in (layout.STUDY, layout.EFFECTIVE, layout.ENVIRONMENT):
+            try:
+                self._undamaged(name)
+            except RecordError as fault:
+                self._damage.append(f"{name}: {fault.message}")
+        try:
+            study = self.study
+        except layout.NewerRecord:
+            raise
+        except RecordError:
+            study = {"cases": [], "trials": []}  # named above
+        found = []
+        for folder in sorted((self.path / layout.TRIALS).glob("*/*")):
+            place = layout.parse_trial_folder_name(folder.name)
+            if folder.is_dir() and place is not None:
+                found.append(self._read_trial(folder, _identity(study, folder.parent.name, *place)))
+        return sorted(found, key=lambda trial: (trial.position, trial.attempt, str(trial.path)))
+
+    def _read_trial(self, folder: Path, identity: dict[str, Any]) -> TrialRecord:
+        path = folder / layout.TRIAL
+        if not path.exists():
+            return TrialRecord(folder, {**_unsealed(folder), **identity}, sealed=False)
+        unknown = {**_nothing_known(), **identity}
+        try:
+            content = _read_header(path)
+            trial = TrialRecord(folder, content, sealed=True)
+        except layout.NewerRecord:
+            raise
+        except RecordError as fault:
+            return self._damaged_trial(folder, unknown, [f"{layout.TRIAL}: {fault.message}"])
+        except (KeyError, TypeError, ValueError) as fault:
+            reason = f"{layout.TRIAL}: damaged: {type(fault).__name__} {fault}"
+            return self._damaged_trial(folder, unknown, [reason])
+        faults = _quick_damage(trial)
+        return self._damaged_trial(folder, content, faults) if faults else trial
+
+    def _damaged_trial(self, folder: Path, content: Mapping[str, Any], faults: list[str]) -> TrialRecord:
+        place = folder.relative_to(self.path)
+        self._damage += [f"{place}/{fault}" for fault in faults]
+        known = {**content, "status": TrialStatus.INVALID, "reasons": [*content["reasons"], *faults]}
+        return TrialRecord(folder, known, sealed=True)
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    content = disk.read_json(path)
+    said = content.pop("self_sha256", None)
+    if said is None:
+        # a later version may seal in another way
+        layout.version_of(content, path, layout.TRIAL_VERSION)
+    if said != disk.digest_of_bytes(disk.as_json(content).encode()):
+        raise RecordError("damaged: its content is not the one it was sealed with", where=str(path))
+    layout.version_of(content, path, layout.TRIAL_VERSION)
+    return content
+
+
+def _quick_damage(trial: TrialRecord) -> list[str]:
+    """Faults that show without reading large files."""
+    found = []
+    for name, said in trial.digests.items():
+        path = trial.path / name
+        try:
+            check_size(path, said)
+            if said["bytes"] <= SMALL_BYTES and disk.digest_of_file(path) != said["sha256"]:
+                raise RecordError("damaged: its SHA-256 is not the one it was sealed with")
+        except RecordError as fault:
+            found.append(f"{name}: {fault.message}")
+    return found
+
+
+def _identity(study: Mapping[str, Any], slug: str, block: int, attempt: int) -> dict[str, Any]:
+    """What the plan says of a trial whose own header cannot be read."""
+    case = next(
+        (effective_study.case_summary(c) for c in study["cases"] if c["slug"] == slug),
+        {"slug": slug, "name": slug},
+    )
+    planned: Mapping[str, Any] = next(
+        (t for t in study["trials"] if t["case"] == slug and t["block"] == block), {}
+    )
+    return {
+        "case": case,
+        "block": block,
+        "attempt": attempt,
+        "position": planned.get("position", 0),
+        "seed": planned.get("seed", 0),
+    }
+
+
+def _nothing_known() -> dict[str, Any]:
+    return {
+        "status": TrialStatus.ABORTED,
+        "reasons": [],
+        "engine": None,
+        "t0_unix_ns": None,
+        "t0_monotonic_ns": None,
+        "services": [],
+        "placement": {},
+        "environment": {},
+        "idle": {},
+        "leaks": [],
+        "notes": [],
+        "began_unix_ns": 0,
+        "ended_unix_ns": 0,
+        "digests": {},
+    }
+
+
+def _unsealed(folder: Path) -> dict[str, Any]:
+    """What can be said of a trial that was never sealed."""
+    known = {**_nothing_known(), "reasons": [NOT_SEALED]}
+    try:
+        start = disk.read_json(folder / layout.LIVE / layout.START)
+    except RecordError:
+        return known  # the engine never ran; the reason above says all there is
+    for name in ("t0_unix_ns", "t0_monotonic_ns"):
+        known[name] = start[name] if isinstance(start.get(name), int) else None
+    return known
+
+
+def is_record(path: Path) -> bool:
+    """Whether a folder holds a record."""
+    return any((path / name).is_file() for name in (layout.EFFECTIVE, layout.EVENTS))
+
+
+def open_run(path: Path | str) -> RunRecord:
+    """Open a record directory for reading; it may still be growing.
+
+    Raises:
+        RecordError: Not a record, or a newer one than this Loadlens reads.
+    """
+    folder = Path(path).absolute()
+    if not folder.is_dir():
+        raise RecordError("there is no record", where=str(folder), hint="look under runs/")
+    if not is_record(folder):
+        raise RecordError(
+            f"not a record: neither {layout.EFFECTIVE} nor {layout.EVENTS} is in it",
+            where=str(folder),
+            hint="give the folder that loadlens run names at its end, such as runs/register-2c90",
+        )
+    return RunRecord(folder)
+
+
+def open_trial(folder: Path) -> TrialRecord:
+    """One sealed trial by itself.
+
+    Raises:
+        RecordError: It is not sealed, damaged, or newer than this Loadlens reads.
+    """
+    return TrialRecord(folder, _read_header(folder / layout.TRIAL), sealed=True)
+
+
+def latest_run(runs: Path, study_name: str) -> Path | None:
+    """The last run of a study under a folder, by when it was created; none when there is none."""
+    return next(iter(runs_of(runs, study_name)), None)
+
+
+def runs_of(runs: Path, study_name: str) -> list[Path]:
+    """Every run of a study under a folder, the last one first."""
+    found: list[tuple[int, Path]] = []
+    for events in runs.glob(f"*/{layout.EVENTS}"):
+        try:
+            first = next(iter(disk.read_checked_lines(events).rows), {})
+        except RecordError:
+            continue  # a folder that cannot be read is no candidate
+        if first.get("study") == study_name and isinstance(first.get("unix_ns"), int):
+            found.append((first["unix_ns"], events.parent))
+    return [path for _, path in sorted(found, reverse=True)]

@@ -1,0 +1,391 @@
+"""Writing a record: one writer of a run, one of each trial. While a trial runs, only appends."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadlens.errors import RecordError
+from loadlens.model.study import PlannedTrial, Study
+from loadlens.model.trial import TrialStatus
+from loadlens.record import disk, effective_study, layout, readings, sample_rows
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEnd:
+    """What the runner knows of a trial when it is over; the content of trial.json beside the digests."""
+
+    status: TrialStatus
+    reasons: tuple[str, ...]  # why it is not complete; empty when it is
+    engine: Mapping[str, Any] | None  # the result of the engine; none: it never began
+    t0_unix_ns: int | None
+    t0_monotonic_ns: int | None
+    services: tuple[Mapping[str, Any], ...] = ()  # {service, replica, pid, ports, command}
+    placement: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)  # what differs from environment.json
+    idle: Mapping[str, Any] = field(default_factory=dict)  # the idle brackets: when the books were read
+    leaks: tuple[str, ...] = ()  # what the testbed left behind, in words
+    notes: tuple[str, ...] = ()
+    began_unix_ns: int = 0
+    ended_unix_ns: int = 0
+
+
+class TrialWriter:
+    """One trial's folder, from its plan to its seal."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        disk.make_folder(path)
+        self.path = path
+        self.live = path / layout.LIVE
+        self.logs = path / layout.LOGS
+        self._identity = dict(identity)
+        disk.make_folder(self.live)
+        disk.make_folder(self.logs)
+
+    @property
+    def name(self) -> dict[str, str]:
+        """What events call the trial: its case and its folder."""
+        return {"case": self.path.parent.name, "trial": self.path.name}
+
+    @property
+    def readings(self) -> Path:
+        """The file that monitors append their JSON lines to."""
+        return self.live / layout.READINGS_JSONL
+
+    def write_plan(self, plan_json: str) -> None:
+        """Keep the plan as the engine gets it, without literal credentials."""
+        content = effective_study.without_secrets(json.loads(plan_json))
+        content.pop("record", None)
+        disk.write_whole(self.path / layout.PLAN, (disk.as_json(content) + "\n").encode())
+
+    def write_answers(self, content: Mapping[str, Any]) -> None:
+        """Keep what a Prometheus server answered, or why none did."""
+        whole = {"schema_version": layout.SCHEMA_VERSION, **content}
+        disk.write_whole(self.path / layout.PROMQL, (disk.as_json(whole) + "\n").encode())
+
+    def started(self, *, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
+        """Write down when the trial began, so that an unsealed one can be read too."""
+        content = {
+            "schema_version": layout.SCHEMA_VERSION,
+            "t0_monotonic_ns": t0_monotonic_ns,
+            "t0_unix_ns": t0_unix_ns,
+        }
+        disk.write_whole(self.live / layout.START, disk.as_json(content).encode())
+
+    def write_samples(self, samples: Iterable[Sequence[int]]) -> None:
+        """Keep the single requests that another program told of, fields as in docs/reference/record.md."""
+        sample_rows.write_live(self.live / layout.SAMPLES_BIN, samples, sample_rows.SAMPLE)
+
+    def keep_logs(self, folder: Path) -> None:
+        """Copy what services that outlive this trial have written so far."""
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            kept = self.logs / path.relative_to(folder)
+            with disk.touching("write", kept):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, kept)
+
+    def seal(self, end: TrialEnd) -> None:
+        """Turn the live files into the lasting ones; trial.json, written last, makes the trial count.
+
+        Nothing may append to the live files any more. When the disk refuses, the live files stay and the
+        trial opens as aborted.
+
+        Raises:
+            RecordError: A file could not be written.
+        """
+        _to_its_end(self._write_tables, end.t0_monotonic_ns)
+        version = layout.SCHEMA_VERSION
+        self._copy_with_head(layout.INTERVALS, layout.HLOG_VERSION_LINE.format(version=version) + "\n")
+        counters_head = {"schema_version": version, "file": "counters"}
+        self._copy_with_head(layout.COUNTERS, disk.as_json(counters_head) + "\n")
+        digests = {}
+        for path in sorted(p for p in self.path.rglob("*") if p.is_file() and self.live not in p.parents):
+            disk.sync_file(path)
+            digests[str(path.relative_to(self.path))] = {
+                "sha256": disk.digest_of_file(path),
+                "bytes": path.stat().st_size,
+            }
+        disk.sync_folder(self.path)
+        is_driven = end.engine is not None and end.engine.get("driver") is not None
+        content = {
+            "schema_version": layout.TRIAL_VERSION if is_driven else layout.SCHEMA_VERSION,
+            **self._identity,
+            **effective_study.end_as_plain(end),
+            "digests": digests,
+        }
+        content["self_sha256"] = disk.digest_of_bytes(disk.as_json(content).encode())
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        disk.write_whole(self.path / layout.TRIAL, text.encode(), durable=True)
+        disk.remove_tree(self.live)
+
+    def _write_tables(self, t0_monotonic_ns: int | None) -> None:
+        sample_rows.seal(self.live / layout.SAMPLES_BIN, self.path / layout.SAMPLES, sample_rows.SAMPLE)
+        sample_rows.seal(
+            self.live / layout.CONNECTIONS_BIN, self.path / layout.CONNECTIONS, sample_rows.CONNECTION
+        )
+        read = readings.batches(self.readings, t0_monotonic_ns)
+        sample_rows.write_parquet(self.path / layout.READINGS, read, readings.schema())
+
+    def _copy_with_head(self, name: str, head: str) -> None:
+        """Copy a live text file up to its last whole line behind a line that says its version."""
+        source, target = self.live / name, self.path / name
+        with disk.touching("write", target), target.open("wb") as out:
+            out.write(head.encode())
+            if source.is_file():
+                with source.open("rb") as lines:
+                    out.writelines(line for line in lines if line.endswith(b"\n"))
+
+
+class RunWriter:
+    """The right to write in one record directory; a context manager that gives it back."""
+
+    def __init__(self, path: Path, lock: disk.FolderLock, study: Mapping[str, Any]) -> None:
+        self.path = path
+        self._lock = lock
+        self._cases = {case["slug"]: case for case in study["cases"]}
+
+    @property
+    def id(self) -> str:
+        """The run's name; marks every process that it starts."""
+        return self.path.name
+
+    def event(self, name: str, **content: Any) -> dict[str, Any]:
+        """Append one line to events.jsonl and return it; `event` is its name, `unix_ns` its time."""
+        row = {"event": name, "unix_ns": time.time_ns(), **content}
+        disk.append_checked_line(self.path / layout.EVENTS, row)
+        return row
+
+    def trial(self, planned: PlannedTrial) -> TrialWriter:
+        """Begin the next attempt at a planned trial."""
+        folder = self.path / layout.TRIALS / planned.case.slug
+        attempt = self.next_attempt(planned)
+        identity = {
+            "case": effective_study.case_summary(self._cases[planned.case.slug]),
+            "block": planned.block,
+            "attempt": attempt,
+            "position": planned.position,
+            "seed": planned.seed,
+        }
+        return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
+
+    def predict(self, slug: str, content: Mapping[str, Any]) -> Path:
+        """Keep the prediction of a case that was not run yet; the event `predicted` says when and holds its
+        digest.
+
+        Raises:
+            RecordError: It was predicted or begun before, or the disk refuses.
+        """
+        name = layout.prediction_name(slug)
+        path = self.path / name
+        if path.exists() or (self.path / layout.TRIALS / slug).exists():
+            raise RecordError("a case is predicted once, before it runs", where=str(path))
+        with disk.touching("make the folder", path.parent):
+            path.parent.mkdir(exist_ok=True)
+        whole = {"schema_version": layout.SCHEMA_VERSION, "made_unix_ns": time.time_ns(), **content}
+        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        disk.write_whole(path, text.encode(), durable=True)
+        self.event("predicted", case=slug, file=name, sha256=disk.digest_of_bytes(text.encode()))
+        return path
+
+    def next_attempt(self, planned: PlannedTrial) -> int:
+        """The number that the next attempt at a trial gets, from 1."""
+        folder = self.path / layout.TRIALS / planned.case.slug
+        found = [layout.parse_trial_folder_name(p.name) for p in folder.iterdir()] if folder.is_dir() else []
+        return 1 + max((place[1] for place in found if place and place[0] == planned.block), default=0)
+
+    def extend(self, study: Study, trials: Sequence[PlannedTrial]) -> None:
+        """Let the plan grow by trials that were decided after the run began; those there were stay.
+
+        The event comes first: whenever the lab ends, the study as planned is one that an event has announced.
+        """
+        effective = effective_study.without_secrets(effective_study.study_as_plain(study, trials))
+        text = effective_study.effective_text(effective).encode()
+        self.event("extended", trials=len(trials), digests={layout.EFFECTIVE: disk.digest_of_bytes(text)})
+        disk.write_whole(self.path / layout.EFFECTIVE, text)
+        self._cases = {case["slug"]: case for case in effective["cases"]}
+
+    def shared_logs(self) -> Path:
+        """A new folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
+        shelf = self.path / layout.LOGS
+        taken = len(list(shelf.iterdir())) if shelf.is_dir() else 0
+        path = shelf / f"testbed-{taken + 1}"
+        disk.make_folder(path)
+        return path
+
+    def close(self) -> None:
+        """Let others write; more than once is fine."""
+        self._lock.release()
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write_report(run: Path, name: str, content: str) -> Path:
+    """Put a rendered report into a record: REPORT_HTML, REPORT_MARKDOWN or a file that one of them shows."""
+    path = run / name
+    with disk.touching("make the folder", path.parent):
+        path.parent.mkdir(exist_ok=True)
+    disk.write_whole(path, content.encode())
+    return path
+
+
+def new_run_path(runs: Path, study_name: str) -> Path:
+    """A folder for a new run that nothing has yet: `runs/register-2c90`."""
+    for _ in range(64):
+        path = runs / f"{study_name}-{secrets.token_hex(2)}"
+        if not path.exists():
+            return path
+    raise RecordError(f"no free name for a run of {study_name}", where=str(runs), hint="move old runs away")
+
+
+def create_run(
+    path: Path, study: Study, trials: Sequence[PlannedTrial], environment: Mapping[str, Any]
+) -> RunWriter:
+    """Make a record directory with all that is known before the first trial, and hold its lock.
+
+    It appears at once, with study.yaml, effective.yaml, environment.json and the first event, or not at all.
+
+    Raises:
+        RecordError: The folder holds something, or another run was faster, or the disk refuses.
+    """
+    path = path.absolute()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise _taken(path)
+    fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new"
+    disk.make_folder(fresh)
+    lock = disk.FolderLock(fresh)
+    try:
+        effective = effective_study.without_secrets(effective_study.study_as_plain(study, trials))
+        contents = {
+            layout.STUDY: study.text,
+            layout.EFFECTIVE: effective_study.effective_text(effective),
+            layout.ENVIRONMENT: json.dumps(
+                {"schema_version": layout.SCHEMA_VERSION, **environment}, indent=1, ensure_ascii=False
+            )
+            + "\n",
+        }
+        for name, text in contents.items():
+            disk.write_whole(fresh / name, text.encode())
+        first = {
+            "event": "created",
+            "schema_version": layout.SCHEMA_VERSION,
+            "unix_ns": time.time_ns(),
+            "study": study.name,
+            "digests": {name: disk.digest_of_bytes(text.encode()) for name, text in contents.items()},
+        }
+        disk.append_checked_line(fresh / layout.EVENTS, first)
+        _move_into_place(fresh, path)
+    except BaseException:
+        lock.release()
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    return RunWriter(path, lock, effective)
+
+
+def _move_into_place(fresh: Path, path: Path) -> None:
+    try:
+        disk.before("rename", path)
+        fresh.rename(path)  # an empty folder is replaced, a full one refuses
+    except OSError as fault:
+        if path.exists():
+            raise _taken(path) from fault
+        raise RecordError(f"cannot make the record: {fault.strerror}", where=str(path)) from fault
+
+
+def _taken(path: Path) -> RecordError:
+    return RecordError(
+        "the folder for the record already holds something",
+        where=str(path),
+        hint="go on with --resume, or give another folder with --out",
+    )
+
+
+def resume_run(path: Path, study: Study, trials: Sequence[PlannedTrial]) -> RunWriter:
+    """Take up a record where it was left, if the study is still the same.
+
+    Raises:
+        RecordError: Not a record, another run writes in it, or the plan differs; the differences are named.
+    """
+    path = path.absolute()
+    if not path.is_dir():
+        raise RecordError("there is no record", where=str(path), hint="start without --resume")
+    lock = disk.FolderLock(path)
+    try:
+        before = _kept_study(path)
+        now = json.loads(
+            json.dumps(effective_study.without_secrets(effective_study.study_as_plain(study, trials)))
+        )
+        changed = differences(before, now)
+        if changed:
+            raise RecordError(
+                f"the study is not the one that was started: {', '.join(changed[:5])}"
+                + (f" and {len(changed) - 5} more" if len(changed) > 5 else ""),
+                where=str(path / layout.EFFECTIVE),
+                hint="run it as a new run, without --resume",
+            )
+        disk.drop_torn_line(path / layout.EVENTS)
+        for sealed in path.glob(f"{layout.TRIALS}/*/*/{layout.TRIAL}"):
+            disk.remove_tree(sealed.parent / layout.LIVE)  # the end came between the seal and this
+    except BaseException:
+        lock.release()
+        raise
+    return RunWriter(path, lock, before)
+
+
+def _kept_study(path: Path) -> dict[str, Any]:
+    effective = path / layout.EFFECTIVE
+    try:
+        content = effective_study.parse_effective(disk.read_bytes(effective).decode())
+    except ValueError as fault:
+        raise RecordError(f"damaged: {fault}", where=str(effective)) from fault
+    layout.version_of(content, effective)
+    return content
+
+
+def differences(before: Any, now: Any, place: str = "") -> list[str]:
+    """Where two plain values differ, as key paths with both values: `cases[3].timeout_ns 1 -> 2`."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs: list[tuple[str, Any, Any]] = [
+            (f"{place}.{key}" if place else str(key), before.get(key), now.get(key))
+            for key in [*before, *(key for key in now if key not in before)]
+        ]
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = [(f"{place}[{i}]", a, b) for i, (a, b) in enumerate(zip(before, now, strict=True))]
+    elif isinstance(before, list) and isinstance(now, list):
+        return [f"{place} has {len(now)} in place of {len(before)}"]
+    else:
+        return [] if before == now else [f"{place} {_short(before)} -> {_short(now)}"]
+    found: list[str] = []
+    for name, a, b in pairs:
+        found += differences(a, b, name)
+    return found
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _to_its_end(write: Callable[[int | None], None], t0_monotonic_ns: int | None) -> None:
+    """Write tables whole although somebody asks for the end.
+
+    Polars raises KeyboardInterrupt on SIGINT even when a handler of ours has taken the signal: the tables are
+    then written once more. Where nobody took it, the interrupt is the caller's.
+    """
+    try:
+        write(t0_monotonic_ns)
+    except KeyboardInterrupt:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise
+        write(t0_monotonic_ns)

@@ -1,0 +1,1 @@
+"""Reports: built from a record as pure data, then written to a medium."""

@@ -1,0 +1,201 @@
+"""What a study puts side by side: one figure of every case of an experiment, or its quantiles as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.metrics import as_ab, figure_of
+from loadlens.measure.source import Json
+from loadlens.model.finding import Estimate, NotMeasured
+from loadlens.model.report import Chart, Column, Table
+from loadlens.present import numbers, words
+from loadlens.report.build.charts import MOST_SERIES, MS
+from loadlens.report.build.details import LEVELS, band
+from loadlens.report.build.published import RESERVED, TO_BASE
+
+FEWEST_CASES = 2
+AB = "ab_failed.share"
+_TO_BASE = {**{unit: factor for unit, (_, factor) in TO_BASE.items()}, "%": 0.01}
+Row = dict[str, object]
+
+
+def comparisons(cases: Sequence[CaseMeasures], study: Json) -> tuple[Chart, ...]:
+    """One chart for each comparison that the study asks for and that has two cases at least."""
+    rows = (study.get("published") or {}).get("rows") or ()
+    found = []
+    for one in (study.get("report") or {}).get("compare") or ():
+        members = [case for case in cases if case.experiment == one["experiment"]]
+        metric, step = str(one["metric"]), one.get("step")
+        chart = _bars(members, metric, step, rows) if "." in metric or metric == "throughput" else None
+        chart = chart or (_curves(members, metric, step) if "." not in metric else None)
+        found += [] if chart is None else [chart]
+    return tuple(found)
+
+
+def wanted(study: Json, experiment: str) -> list[tuple[str, str | None]]:
+    """Metrics and steps that are compared in an experiment; quantile curves are none."""
+    asked = (study.get("report") or {}).get("compare") or ()
+    return [
+        (str(one["metric"]), one.get("step"))
+        for one in asked
+        if one["experiment"] == experiment and ("." in one["metric"] or one["metric"] == "throughput")
+    ]
+
+
+def what(metric: str, step: str | None) -> str:
+    """`requests/s`, `mean response time of list`."""
+    return words.metric(metric) + (f" of {step}" if step else "")
+
+
+def _name(case: CaseMeasures) -> str:
+    levels = ", ".join(f"{factor}={level}" for factor, level in case.levels.items())
+    return (levels or case.name) + (" (held out)" if case.is_held_out else "")
+
+
+def _bars(
+    cases: Sequence[CaseMeasures], metric: str, step: str | None, published: Sequence[Mapping[str, str]]
+) -> Chart | None:
+    rows: list[Row] = []
+    unit, missing, trials = "", [], []
+    for case in cases:
+        figure = figure_of(case, metric, step)
+        if not isinstance(figure, Estimate):
+            missing.append(_name(case))
+            continue
+        unit = figure.unit
+        trials.append(figure.trials)
+        rows.append(
+            {
+                "case": _name(case),
+                "value": figure.point,
+                "low": figure.low,
+                "high": figure.high,
+                "published": _published(case, metric, step, published),
+            }
+        )
+    if len(rows) < FEWEST_CASES:
+        return None
+    least, most = (choose(rows, key=lambda row: float(str(row["value"]))) for choose in (min, max))
+    ends = [f"{numbers.with_unit(float(str(r['value'])), unit)} ({r['case']})" for r in (least, most)]
+    count = min(trials)
+    intervals = (
+        "1 trial, 95 % intervals within it" if count == 1 else f"{count} trials a case, 95 % intervals"
+    )
+    said = [intervals, "diamond: published" if any(row["published"] is not None for row in rows) else ""]
+    said += [f"not measured: {', '.join(missing)}" if missing else ""]
+    return Chart(
+        kind="comparison",
+        anchor="-".join(("chart-compare", cases[0].experiment, metric, step or "all")),
+        headline=f"{what(metric, step)} in {cases[0].experiment}: {ends[0]} to {ends[1]}",
+        datasets={"rows": tuple(rows)},
+        options={"trials": count, "unit": unit, "x_label": what(metric, step)},
+        caption=" · ".join(part for part in said if part),
+        table=_failures(cases, step) if metric == AB else None,
+    )
+
+
+def _published(
+    case: CaseMeasures, metric: str, step: str | None, rows: Sequence[Mapping[str, str]]
+) -> float | None:
+    """What was published of the same figure at the same levels, in base units."""
+    steps = [] if case.reference is None else [one.name for one in case.reference.plan.steps]
+    same = {step, steps[0]} if len(steps) == 1 and step in (None, steps[0]) else {step}
+    for row in rows:
+        named = row["metric"]
+        if row.get("side") == "server":
+            named = named.replace("response_time.", "server_time.")
+        if row["experiment"] != case.experiment or named != metric or case.is_held_out:
+            continue
+        levels = {name: text for name, text in row.items() if name not in RESERVED and text}
+        is_same_step = (row.get("step") or None) in (same | {None} if len(steps) == 1 else same)
+        if is_same_step and all(case.levels.get(name) == text for name, text in levels.items()):
+            return float(row["value"]) * _TO_BASE.get(row.get("unit", ""), 1.0)
+    return None
+
+
+def _failures(cases: Sequence[CaseMeasures], step: str | None) -> Table:
+    """Our classes beside what ApacheBench would have called failed, and the lengths that decided it."""
+    rows = []
+    for case in cases:
+        load = case.reference
+        index = next((s.index for s in load.plan.steps if s.name == step), None) if load else None
+        parts = as_ab(case, index)
+        if not parts:
+            continue
+        chosen = [one for x in case.loads for one in (x.steps if index is None else (x.steps[index],))]
+        first = sorted({part.first_bytes for part in parts if part.first_bytes is not None})
+        rows.append(
+            (
+                _name(case),
+                int(sum(part.ended.sum() for part in parts)),
+                int(sum(one.ok.sum() for one in chosen)),
+                int(sum(one.unexpected.sum() for one in chosen)),
+                int(sum(one.failed.sum() for one in chosen)),
+                int(sum(part.failed.sum() for part in parts)),
+                figure_of(case, AB, step),
+                ", ".join(map(str, first)),
+                f"{min(part.least_bytes for part in parts)}–{max(part.most_bytes for part in parts)}",
+            )
+        )
+    columns = (
+        Column("case", align="left"),
+        Column("ended", "requests"),
+        Column("ok", "requests"),
+        Column("status or check", "requests"),
+        Column("failed", "requests"),
+        Column("failed as ab counts", "requests"),
+        Column("share as ab counts", "share"),
+        Column("first body, bytes"),
+        Column("bodies, bytes"),
+    )
+    note = (
+        "ab calls an answer failed whose body is not as long as the first one's; measured part, valid trials"
+    )
+    return Table(columns, tuple(rows), note)
+
+
+def _curves(cases: Sequence[CaseMeasures], kind: str, step: str | None) -> Chart | None:
+    """Quantiles of a time, one curve a case."""
+    rows: list[Row] = []
+    medians: dict[str, float] = {}
+    for case in cases[:MOST_SERIES]:
+        for p in LEVELS:
+            name = "p" + f"{p * 100:g}".replace(".", "")
+            figure = _quantile(case, kind, p, name, step)
+            if isinstance(figure, Estimate):
+                medians |= {_name(case): figure.point} if p == 0.5 else {}
+                rows.append(
+                    {
+                        "metric": _name(case),
+                        "nines": 1 / (1 - p),
+                        "ms": figure.point * MS,
+                        **band(figure),
+                    }
+                )
+    names = list(dict.fromkeys(str(row["metric"]) for row in rows))
+    if len(names) < FEWEST_CASES:
+        return None
+    shown = "; ".join(f"{numbers.with_unit(value, 's')} ({name})" for name, value in medians.items())
+    count = min((len(case.usable) for case in cases[:MOST_SERIES] if case.usable), default=1)
+    more = f" · {len(cases) - MOST_SERIES} more cases not drawn" if len(cases) > MOST_SERIES else ""
+    return Chart(
+        kind="quantiles",
+        anchor="-".join(("chart-compare", cases[0].experiment, kind, step or "all")),
+        headline=f"Half of {what(kind, step)} in {cases[0].experiment} within {shown}",
+        datasets={"curve": tuple(rows)},
+        options={"trials": count, "time_label": what(kind, step)},
+        caption=("1 trial, 95 % intervals within it" if count == 1 else f"{count} trials a case") + more,
+        entities={name: slot for slot, name in enumerate(names, 1)},
+    )
+
+
+def _quantile(case: CaseMeasures, kind: str, p: float, name: str, step: str | None) -> object:
+    """By the case's own figures, which know every quantile of their times."""
+    load = case.reference
+    if load is None:
+        return NotMeasured(f"{kind}.{name}", case.why_nothing())
+    index = next((s.index for s in load.plan.steps if s.name == step), None)
+    if step is not None and index is None:
+        return NotMeasured(f"{kind}.{name}", f"{step} is no step of this case")
+    return case.quantile(p, index, kind.removesuffix("_time"))

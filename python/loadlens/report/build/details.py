@@ -1,0 +1,461 @@
+"""One case in detail: its plan in words, every trial, failures, and the charts of one trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.curves import failure_modes
+from loadlens.measure.external_report import Teller
+from loadlens.measure.figures import exact, figure
+from loadlens.measure.metrics import inside
+from loadlens.measure.services import proxy_counts
+from loadlens.measure.services.watched import own_cores, server_cores
+from loadlens.measure.source import Json, StreamPlan
+from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
+from loadlens.model.trial import Outcome
+from loadlens.present import numbers, words
+from loadlens.present.numbers import percent
+from loadlens.report.build import insides, query_tables, tables
+from loadlens.report.build.query_tables import Asked
+from loadlens.signals.read import log_lines
+from loadlens.signals.read.resources import Series
+
+MS = 1000.0
+COLUMNS = (
+    Column("requests/s", "1/s"),
+    Column("mean", "s"),
+    Column("p99", "s"),
+    Column("failed", "share"),
+    Column("server CPU", "cores"),
+    Column("generator late, p99", "s"),
+)
+DRIVEN_COLUMNS = (
+    Column("requests/s", "1/s"),
+    Column("service time, mean", "s"),
+    Column("service time, p99", "s"),
+    Column("failed", "share"),
+    Column("server CPU", "cores"),
+    Column("its own CPU", "cores"),
+)
+LEVELS = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
+MOST_COLUMNS = 120  # of a heat map
+BINS_A_DECADE = 8
+MOST_PROCESSES = 6
+MIB = 1024.0**2
+Row = dict[str, object]
+
+
+def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> CaseDetail:
+    """Everything about one case."""
+    return CaseDetail(
+        slug=case.slug,
+        name=case.name,
+        plan=plan_in_words(case),
+        trial_columns=_columns(case),
+        trials=tuple(_trial_row(case, trial) for trial in case.trials),
+        failures=_failures(case),
+        charts=_charts(case, cores, asked),
+        queries=query_tables.table(case, asked),
+        log_tail=_log_tail(case),
+        open=is_open,
+        phases=tables.phases(case),
+        checks=tables.checks(case),
+        groups=tables.groups(case),
+        reasons=tables.failures(case),
+        inside=insides.table(case),
+        backends=insides.backends(case),
+        proxies=proxy_counts.table(case),
+    )
+
+
+def _columns(case: CaseMeasures) -> tuple[Column, ...]:
+    """What is shown of each trial; another program knows service times, and nobody how late it was."""
+    return COLUMNS if case.plan.get("driver") is None else DRIVEN_COLUMNS
+
+
+def plan_in_words(case: CaseMeasures) -> str:
+    """The load, its probes and how long it lasts, in one line."""
+    load = case.reference
+    if load is None:
+        return f"{case.name}: {case.why_nothing()}"
+    parts = [", ".join(step.request for step in load.plan.steps), _load_words(load.plan, case.plan)]
+    for trial in case.usable[:1]:
+        engine = trial.source.engine or {}
+        parts.append(
+            f"{numbers.duration(engine.get('measured_s', load.grid.seconds))} measured"
+            f" after {numbers.duration(engine.get('warmup_s', 0.0))} of warm-up"
+        )
+        parts += [
+            f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
+        ]
+    if case.teller is not None:
+        parts.append(f"made by {words.plain(case.teller.title)}, as it tells")
+    parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
+    parts += _ceiling_words([trial.generator for trial in case.usable])
+    return " · ".join(parts)
+
+
+def _ceiling_words(generators: Sequence[Json]) -> list[str]:
+    """How far the busiest trial was from what the generator could have done with this load."""
+    known = [
+        (generator["requests_per_s"] / generator["ceiling_rps"], generator["ceiling_rps"])
+        for generator in generators
+        if generator.get("requests_per_s") is not None and generator.get("ceiling_rps")
+    ]
+    if not known:
+        return []
+    share, ceiling = max(known)
+    most = numbers.with_unit(ceiling, "1/s")
+    return [f"generator at {100 * share:.0f} % of its ceiling with this load, about {most}"]
+
+
+def _load_words(plan: StreamPlan, case: Json) -> str:
+    if not plan.is_closed:
+        return f"open loop, {plan.shape or f'{plan.load:g} requests/s'}"
+    think = f", {numbers.with_unit(plan.think_s, 's')} of thinking" if plan.think_s else ""
+    connection = {"keep": "kept connections", "new": "a new connection each"}.get(plan.connection, "")
+    users = plan.shape or words.plural(int(plan.load), "user")
+    pace = ", each at a pace" if plan.is_paced else ""
+    return f"closed loop, {users}{pace}{think}, {connection or plan.connection}"
+
+
+# --- trials -----------------------------------------------------------------------------------------------
+
+
+def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
+    note = "; ".join((*trial.reasons, *trial.source.notes, *trial.source.leaks))
+    return TrialRow(
+        name=trial.source.name,
+        status=str(trial.source.status),
+        position=trial.source.position,
+        note=note,
+        figures=_trial_figures(trial),
+    )
+
+
+def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
+    load = trial.load
+    if load is None:
+        reason = trial.reasons[0] if trial.reasons else "it never ran"
+        return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
+    if trial.teller is not None:
+        return _told_figures(trial, load, trial.teller)
+    steps = load.all_steps()
+    samples = int(steps.ok.sum())
+    cpu = server_cores(trial)
+    lag = trial.generator.get("lag_p99_s")
+    return (
+        figure("throughput", "1/s", load.throughput, 1, samples),
+        figure("response_time.mean", "s", steps.response_mean, 1, samples),
+        figure("response_time.p99", "s", within_trial.quantile(steps.response, 0.99), 1, samples),
+        figure("failed.share", "share", load.failed_share, 1, samples),
+        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
+        NotMeasured("lag", "not recorded")
+        if lag is None
+        else Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator"),
+    )
+
+
+def _told_figures(trial: TrialMeasures, load: StreamMeasures, teller: Teller) -> tuple[Figure, ...]:
+    """One trial of a load that another program made."""
+    case = CaseMeasures({}, (trial,))
+    cpu, own = server_cores(trial), own_cores(trial)
+    return (
+        case.throughput,
+        case.mean(kind="service"),
+        case.quantile(0.99, kind="service"),
+        case.failed_share,
+        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
+        NotMeasured("cpu", f"the CPU of {teller.name} was not read")
+        if own is None
+        else Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program"),
+    )
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+def _failures(case: CaseMeasures) -> Table | None:
+    if case.reference is None:
+        return None
+    modes = failure_modes(case)
+    if not modes:
+        return None
+    rows = []
+    for mode in modes:
+        outcome = words.OUTCOMES.get(Outcome[mode.outcome.upper()], mode.outcome)
+        share = _exact_share(mode.count, case.issued)
+        rows.append(
+            (
+                mode.label,
+                outcome,
+                str(mode.status) if mode.status else "no answer",
+                mode.count,
+                share,
+                _exact_time(mode.median_s, mode.count),
+                f"{percent(mode.pile)}" if mode.pile is not None else "not known",
+            )
+        )
+    columns = (
+        Column("step", align="left"),
+        Column("outcome", align="left"),
+        Column("status", align="left"),
+        Column("count", "requests"),
+        Column("share of issued", "share"),
+        Column("median time", "s"),
+        Column("within 10 % of it"),
+    )
+    return Table(columns, tuple(rows), "measured part of the valid trials")
+
+
+def _exact_share(count: int, issued: int | None) -> Figure:
+    if issued is None:
+        return NotMeasured("failed.share", "how many were issued is not known")
+    if not issued:
+        return NotMeasured("failed.share", "nothing was issued")
+    point = count / issued
+    return exact("failed.share", "share", point, issued)
+
+
+def _exact_time(seconds: float | None, count: int) -> Figure:
+    if seconds is None:
+        return NotMeasured("failed_time.p50", "the sample log was thinned")
+    return Estimate("failed_time.p50", "s", seconds, seconds, seconds, 1, count, "exact median")
+
+
+def _log_tail(case: CaseMeasures) -> str:
+    """The last log lines of a trial that failed or had failures."""
+    for trial in case.trials:
+        if trial.is_usable and not trial.failures:
+            continue
+        names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
+        text = "\n".join(log_lines.tail(trial.source.log(name)) for name in names).strip()
+        if text:
+            return text
+    return ""
+
+
+# --- charts -----------------------------------------------------------------------------------------------
+
+
+def _charts(case: CaseMeasures, cores: float, asked: Asked) -> tuple[Chart, ...]:
+    if case.reference is None:
+        return ()
+    trial = case.usable[0]
+    found = [
+        quantile_chart(case),
+        heat_chart(case, trial, cores),
+        resource_chart(case, trial),
+        insides.chart(case),
+        query_tables.chart(case, asked),
+    ]
+    return tuple(chart for chart in found if chart is not None)
+
+
+def quantile_chart(case: CaseMeasures) -> Chart | None:
+    """Response and service time at the quantiles that the evidence bears."""
+    rows: list[Row] = []
+    shown = "response" if case.teller is None else "service"  # other programs know no due times
+    for kind in ("response", "service"):
+        if kind != shown and not _differ(case):
+            continue
+        for p in LEVELS:
+            figure = case.quantile(p, kind=kind)
+            if isinstance(figure, Estimate):
+                rows.append(
+                    {
+                        "metric": kind,
+                        "nines": 1 / (1 - p),
+                        "ms": figure.point * MS,
+                        **band(figure),
+                    }
+                )
+    responses = [row for row in rows if row["metric"] == shown]
+    if len(responses) < 2:
+        return None
+    last = max(float(str(row["nines"])) for row in responses)
+    median = next((row for row in responses if row["nines"] == 2.0), responses[0])
+    handler = _handler_words(case)
+    return Chart(
+        kind="quantiles",
+        anchor=f"chart-quantiles-{case.slug}",
+        headline=f"Half within {numbers.with_unit(float(str(median['ms'])) / MS, 's')}, "
+        f"{100 * (1 - 1 / last):g} % within {numbers.with_unit(float(str(responses[-1]['ms'])) / MS, 's')}",
+        datasets={"curve": tuple(rows), "cut": ({"nines": last, "label": "beyond: too few requests"},)},
+        options={"trials": len(case.usable), "time_label": "time" if shown == "response" else "service time"},
+        caption="; ".join(part for part in (_caption(case), handler) if part),
+        entities={"response": 1, "service": 2},
+    )
+
+
+def band(figure: Estimate) -> Row:
+    """The ends of an interval in milliseconds; none: open. A figure without any interval has no band."""
+    if figure.low is None and figure.high is None:
+        return {"lo": figure.point * MS, "hi": figure.point * MS}
+    return {
+        "lo": None if figure.low is None else figure.low * MS,
+        "hi": None if figure.high is None else figure.high * MS,
+    }
+
+
+def _differ(case: CaseMeasures) -> bool:
+    """Whether waiting in the generator makes response and service time differ by more than 1 %."""
+    response, service = case.mean(), case.mean(kind="service")
+    if not isinstance(response, Estimate) or not isinstance(service, Estimate):
+        return False
+    return response.point > 1.01 * service.point
+
+
+def _handler_words(case: CaseMeasures) -> str:
+    load = case.reference
+    assert load is not None
+    parts = []
+    for step in load.plan.steps:
+        handler = inside(case, step.path)
+        if isinstance(handler, Estimate):
+            parts.append(f"{step.name} {numbers.show(handler).with_interval}")
+    return f"mean as the server measured it: {', '.join(parts)}" if parts else ""
+
+
+def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart | None:
+    """Response times over the time of one trial, with the CPU of the services beneath."""
+    load = trial.load
+    if load is None or trial.grid is None:
+        return None
+    kind = "Response" if trial.teller is None else "Service"
+    counts = load.all_steps().response if trial.teller is None else load.all_steps().service
+    if counts.observed == 0:
+        return None
+    width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
+    cells = _heat_cells(load, counts, width)
+    cpu = _cpu_columns(trial, width, cores)
+    engine = trial.source.engine or {}
+    datasets: dict[str, tuple[Row, ...]] = {"cells": tuple(cells)}
+    if cpu:
+        datasets["cpu"] = tuple(cpu)
+    warmup = float(engine.get("warmup_s") or 0.0)
+    if warmup:
+        datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
+    slowest = max(float(str(cell["hi"])) for cell in cells)
+    fastest = min(float(str(cell["lo"])) for cell in cells)
+    return Chart(
+        kind="heat",
+        anchor=f"chart-heat-{case.slug}",
+        headline=f"{kind} times lie between {numbers.with_unit(fastest / MS, 's')} and "
+        f"{numbers.with_unit(slowest / MS, 's')}" + _cpu_words(trial, cores),
+        datasets=datasets,
+        options={"trials": 1, "cores": cores, "time_label": f"{kind.lower()} time"},
+        caption=f"{trial.source.name}, {counts.observed:,} successes by when they ended",
+    )
+
+
+def _cpu_words(trial: TrialMeasures, cores: float) -> str:
+    cpu = server_cores(trial)
+    return "" if cpu is None else f"; the service uses {cpu.point:.2f} of {cores:g} cores"
+
+
+def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> list[Row]:
+    begin = float(load.grid.starts_s[0])
+    columns = np.floor((load.grid.starts_s - begin) / width).astype(np.int64)
+    upper = np.maximum(counts.buckets.upper * MS, 1e-6)
+    rows = np.floor(np.log10(upper) * BINS_A_DECADE).astype(np.int64)
+    lowest = int(rows.min())
+    of_intervals = counts.by_group(rows - lowest)
+    totals = np.zeros((int(columns.max()) + 1, of_intervals.shape[1]))
+    np.add.at(totals, columns, of_intervals)
+    return [
+        {
+            "t": begin + float(c) * width,
+            "t2": begin + (float(c) + 1) * width,
+            "lo": float(10 ** (r / BINS_A_DECADE)),
+            "hi": float(10 ** ((r + 1) / BINS_A_DECADE)),
+            "n": int(n),
+        }
+        for c, of_column in enumerate(totals)
+        for r, n in enumerate(of_column, start=lowest)
+        if n
+    ]
+
+
+def _cpu_columns(trial: TrialMeasures, width: float, cores: float) -> list[Row]:
+    """CPU of all processes of the services in each column, percent of the cores allotted."""
+    assert trial.grid is not None
+    series = [p.series["cpu_s"] for p in trial.resources.services if "cpu_s" in p.series]
+    if not series or cores <= 0:
+        return []
+    begin = float(trial.grid.starts_s[0])
+    columns = math.ceil(trial.grid.seconds / width)
+    edges = begin + width * np.arange(columns + 1)
+    used = np.zeros(columns)
+    for one in series:
+        used += np.diff(np.interp(edges, one.seconds, one.values))
+    return [
+        {"t": float(t), "t2": float(t) + width, "cpu": float(min(100.0, 100 * u / width / cores))}
+        for t, u in zip(edges[:-1], used, strict=True)
+    ]
+
+
+def resource_chart(case: CaseMeasures, trial: TrialMeasures) -> Chart | None:
+    """CPU, memory, threads and disk writes of each process over the trial."""
+    ranked = sorted(
+        trial.resources.services, key=lambda p: -(p.cpu.point if isinstance(p.cpu, Interval) else 0.0)
+    )[:MOST_PROCESSES]
+    rows: list[Row] = []
+    for process in ranked:
+        rows += _rates(process.series, "cpu_s", "CPU, cores", process.label, 1.0)
+        rows += _levels(process.series, "rss_bytes", "memory, MiB", process.label, MIB)
+        rows += _levels(process.series, "threads", "threads", process.label, 1.0)
+        rows += _rates(process.series, "write_bytes", "disk writes, MiB/s", process.label, MIB)
+    if not rows:
+        return None
+    busiest = ranked[0]
+    used = f"{busiest.cpu.point:.2f} cores" if isinstance(busiest.cpu, Interval) else "CPU not read"
+    memory = busiest.peaks.get("rss_bytes")
+    resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
+    return Chart(
+        kind="resources",
+        anchor=f"chart-resources-{case.slug}",
+        headline=f"{busiest.label} uses {used}"
+        + ("" if memory is None else f" and {numbers.with_unit(memory, 'bytes')} of memory"),
+        datasets={"readings": tuple(rows)},
+        options={"trials": 1, "resources": resources},
+        caption=f"{trial.source.name}, {words.plural(len(ranked), 'process', 'processes')} of the services",
+        entities={process.label: slot for slot, process in enumerate(ranked, start=1)},
+    )
+
+
+def _rates(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
+    if metric not in series or series[metric].seconds.size < 2:
+        return []
+    seconds = series[metric].seconds
+    rates = np.diff(series[metric].values) / np.diff(seconds) / unit
+    return [
+        {"t": float(t), "resource": resource, "process": process, "value": float(v)}
+        for t, v in zip(seconds[1:], rates, strict=True)
+        if t >= 0
+    ]
+
+
+def _levels(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
+    if metric not in series:
+        return []
+    return [
+        {"t": float(t), "resource": resource, "process": process, "value": float(v) / unit}
+        for t, v in zip(series[metric].seconds, series[metric].values, strict=True)
+        if t >= 0
+    ]
+
+
+def _caption(case: CaseMeasures) -> str:
+    if len(case.usable) == 1:
+        return "1 trial, 95 % intervals within it"
+    return f"{len(case.usable)} trials, 95 % intervals over trials"

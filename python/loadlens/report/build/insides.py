@@ -1,0 +1,170 @@
+"""A case from inside: a table over its trials, the backends of its balancers, a chart of one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loadlens.estimate.interval import Insufficient
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.figures import exact
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.report import Cell, Chart, Column, Table
+from loadlens.present import numbers, words
+from loadlens.signals.read.runtime_metrics import Backend, Line, Told
+
+MOST_PARTS = 6  # lines of a panel
+MOST_TELLING = 2  # sentences of a headline
+Row = dict[str, object]
+
+
+def table(case: CaseMeasures) -> Table | None:
+    """Every line: its mean over the trials and the highest reading of them all."""
+    told = [trial.told for trial in case.usable]
+    by_key: dict[tuple[str, str], list[Line]] = {}
+    for one in told:
+        for line in one.lines:
+            by_key.setdefault(line.key, []).append(line)
+    if not by_key:
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    for (part, what), lines in sorted(by_key.items(), key=lambda item: _place(item[0], told)):
+        rows.append((part, what, _mean(case, lines), _highest(lines)))
+    columns = (
+        Column("part", align="left"),
+        Column("what", align="left"),
+        Column("mean", is_mixed=True),
+        Column("highest reading", is_mixed=True),
+    )
+    return Table(columns, tuple(rows), _note(told))
+
+
+def _place(key: tuple[str, str], told: Sequence[Told]) -> tuple[int, int]:
+    """Where a line stands in the first trial that has it."""
+    for number, one in enumerate(told):
+        for place, line in enumerate(one.lines):
+            if line.key == key:
+                return number, place
+    return len(told), 0
+
+
+def _mean(case: CaseMeasures, lines: Sequence[Line]) -> Figure:
+    what, unit = lines[0].what, lines[0].unit
+    known = [line.mean for line in lines if line.mean is not None]
+    if not known:
+        return NotMeasured(what, "only the worst is known")
+    return case.level_figure(what, unit, known)
+
+
+def _highest(lines: Sequence[Line]) -> Figure:
+    what, unit = lines[0].what, lines[0].unit
+    known = [line.highest for line in lines if line.highest is not None]
+    if known:
+        most = max(known)
+        return Estimate(what, unit, most, most, most, len(known), 0, "exact reading")
+    reasons = [line.mean.reason for line in lines if isinstance(line.mean, Insufficient)]
+    return NotMeasured(what, reasons[0] if reasons else "it is of the whole part")
+
+
+def _note(told: Sequence[Told]) -> str:
+    costs = [one.cost for one in told if one.cost is not None]
+    took = f"; the monitors took {numbers.with_unit(max(costs), 'cores')}" if costs else ""
+    return f"measured part of {words.plural(len(told), 'trial')}, read once a second{took}"
+
+
+def backends(case: CaseMeasures) -> Table | None:
+    """How many requests each replica got, and how long it took for them."""
+    found: dict[tuple[str, str], list[Backend]] = {}
+    trials = [trial.told.backends for trial in case.usable if trial.told.backends]
+    for one in trials:
+        for backend in one:
+            found.setdefault((backend.balancer, backend.name), []).append(backend)
+    if not found:
+        return None
+    totals: dict[str, int] = {}
+    for (balancer, _), own in found.items():
+        totals[balancer] = totals.get(balancer, 0) + sum(backend.requests for backend in own)
+    rows: list[tuple[Cell, ...]] = []
+    for (balancer, name), own in sorted(found.items()):
+        requests = sum(backend.requests for backend in own)
+        rows.append(
+            (
+                balancer,
+                name,
+                requests,
+                exact("share", "share", requests / totals[balancer], requests),
+                exact("backend_time.mean", "s", sum(b.seconds for b in own) / requests, requests),
+                exact("connect_time.mean", "s", sum(b.connect_seconds for b in own) / requests, requests),
+                sum(backend.refused for backend in own),
+            )
+        )
+    columns = (
+        Column("balancer", align="left"),
+        Column("replica", align="left"),
+        Column("requests"),
+        Column("share", "share"),
+        Column("its mean time", "s"),
+        Column("mean time to connect", "s"),
+        Column("answered from 500 on"),
+    )
+    whole = words.plural(len(trials), "whole trial")
+    note = f"the balancer's log of {whole}, warm-up, probes and readiness included"
+    return Table(columns, tuple(rows), note)
+
+
+def chart(case: CaseMeasures) -> Chart | None:
+    """The most telling lines over the time of one trial; what was zero all the time is left out."""
+    trial = case.usable[0]
+    drawn = [line for line in trial.told.lines if line.panel and any(value for _, value in line.course)]
+    rows: list[Row] = []
+    for panel in dict.fromkeys(line.panel for line in drawn):
+        own = sorted((line for line in drawn if line.panel == panel), key=_size, reverse=True)
+        for line in own[:MOST_PARTS]:
+            rows += [
+                {"t": t, "resource": panel, "process": line.part, "value": value}
+                for t, value in line.course
+                if t >= 0
+            ]
+    if not rows:
+        return None
+    parts = list(dict.fromkeys(str(row["process"]) for row in rows))
+    datasets: dict[str, tuple[Row, ...]] = {"readings": tuple(rows)}
+    warmup = float((trial.source.engine or {}).get("warmup_s") or 0.0)
+    if warmup:
+        datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
+    return Chart(
+        kind="resources",
+        anchor=f"chart-inside-{case.slug}",
+        headline=_headline(drawn),
+        datasets=datasets,
+        options={"trials": 1, "resources": list(dict.fromkeys(str(row["resource"]) for row in rows))},
+        caption=f"{trial.source.name}, as runtimes, servers and the kernel tell",
+        entities=_slots(parts),
+    )
+
+
+def _slots(parts: Sequence[str]) -> Mapping[str, int]:
+    return {part: slot for slot, part in enumerate(sorted(parts)[:MOST_PARTS], start=1)}
+
+
+def _size(line: Line) -> float:
+    return max((value for _, value in line.course), default=0.0)
+
+
+def _headline(drawn: Sequence[Line]) -> str:
+    """Of the first line of each monitor the part that has most of it."""
+    found = []
+    firsts: dict[str, str] = {}
+    for line in drawn:
+        firsts.setdefault(line.source, line.what)
+    for source, what in firsts.items():
+        known = [
+            (line.mean.point, line)
+            for line in drawn
+            if (line.source, line.what) == (source, what)
+            and line.mean is not None
+            and not isinstance(line.mean, Insufficient)
+        ]
+        if known:
+            point, line = max(known, key=lambda pair: pair[0])
+            found.append(f"{line.part}: {what} {numbers.with_unit(point, line.unit)}")
+    return "; ".join(found[:MOST_TELLING]) or "Only the worst readings are known"

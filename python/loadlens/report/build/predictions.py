@@ -1,0 +1,190 @@
+"""Held-out cases: what was predicted before they ran, beside what was measured, and how far it was off.
+
+A prediction counts as one only if it was written down before the first trial of its case began.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.metrics import figure_of
+from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.report import (
+    Chart,
+    Column,
+    PredictionRow,
+    PredictionSection,
+    State,
+    Table,
+)
+from loadlens.present import numbers, words
+
+DRAWN = ("throughput", "response_time.mean")
+TOO_LATE = "made after the case began: no prediction"
+
+
+def section(
+    cases: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]]
+) -> PredictionSection | None:
+    """Every prediction with its score; none where nothing was held out."""
+    held = [case for case in cases if case.is_held_out]
+    if not held:
+        return None
+    rows: list[PredictionRow] = []
+    lines: list[str] = []
+    for case in held:
+        told = predictions.get(case.slug)
+        if told is None:
+            lines.append(f"{case.name}: not predicted: nobody was asked before it ran")
+        elif told.get("undecided"):
+            lines.append(f"{case.name}: not predicted: {told['undecided']}")
+        else:
+            rows += _rows(case, told)
+    return PredictionSection((*_score(rows), *lines), tuple(rows), _models(held, predictions))
+
+
+def _rows(case: CaseMeasures, told: Mapping[str, Any]) -> list[PredictionRow]:
+    is_before = _is_before(case, told)
+    return [_row(case, figure, told, is_before=is_before) for figure in told["predicted"]]
+
+
+def _is_before(case: CaseMeasures, told: Mapping[str, Any]) -> bool:
+    """Whether it was made before any trial of the case began; of an unsealed one that is not known."""
+    began = [trial.source.began_unix_ns for trial in case.trials]
+    return all(not at or int(told["made_unix_ns"]) < at for at in began)
+
+
+def _row(
+    case: CaseMeasures, figure: Mapping[str, Any], told: Mapping[str, Any], *, is_before: bool
+) -> PredictionRow:
+    metric, step = str(figure["metric"]), figure["step"]
+    predicted = Estimate(
+        metric,
+        figure["unit"],
+        float(figure["point"]),
+        float(figure["low"]),
+        float(figure["high"]),
+        trials=len(told.get("inputs") or ()),
+        samples=0,
+        method=str(figure["method"]),
+        confidence=float(told["confidence"]),
+    )
+    measured = figure_of(case, metric, step)
+    error, state, word = _verdict(predicted, measured)
+    if not is_before:
+        state, word = "bad", TOO_LATE
+    return PredictionRow(case.slug, case.name, metric, step, predicted, measured, error, state, word)
+
+
+def _verdict(predicted: Estimate, measured: Figure) -> tuple[float | None, State, str]:
+    """How far the prediction is off, as a share of what was measured, and whether its interval has it."""
+    if not isinstance(measured, Estimate):
+        seen = "undecided" if isinstance(measured, Undecided) else "not measured"
+        return None, "unknown", f"{seen}: {measured.reason}"
+    if measured.point <= 0:
+        return None, "unknown", "nothing above 0 was measured"
+    error = predicted.point / measured.point - 1
+    low, high = predicted.low or 0.0, predicted.high if predicted.high is not None else math.inf
+    if low <= measured.point <= high:
+        return error, "ok", "inside its interval"
+    if (measured.high or measured.point) >= low and (measured.low or measured.point) <= high:
+        return error, "caution", "outside, the intervals overlap"
+    return error, "bad", "outside its interval"
+
+
+def _score(rows: Sequence[PredictionRow]) -> list[str]:
+    """One line: how many were inside, and how far off they were."""
+    scored = [row for row in rows if row.error is not None and row.word != TOO_LATE]
+    if not scored:
+        return []
+    inside = sum(row.state == "ok" for row in scored)
+    errors = sorted(abs(row.error) for row in scored if row.error is not None)
+    typical, worst = errors[len(errors) // 2], errors[-1]
+    return [
+        f"{inside} of {words.plural(len(scored), 'predicted figure')} were measured inside their intervals; "
+        f"off by {_percent(typical)} at the median and by {_percent(worst)} at most"
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.0f} %"
+
+
+def _models(held: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]]) -> Table | None:
+    """What each prediction rests on."""
+    rows = []
+    for case in held:
+        told = predictions.get(case.slug) or {}
+        if told.get("undecided") or not told.get("structures"):
+            continue
+        structure = told["structures"][0]["words"]
+        others = len(told["structures"]) - 1
+        if others:
+            structure += f" ({words.plural(others, 'other structure')} fit as well and widen the interval)"
+        fitted = "; ".join(
+            f"{p['name']} {numbers.with_unit(float(p['point']), p['unit'])}" for p in told["parameters"]
+        )
+        cases = len({entry["case"] for entry in told["inputs"]})
+        measured = f"{words.plural(len(told['inputs']), 'trial')} of {words.plural(cases, 'case')}"
+        miss = _percent(math.expm1(float(told["misses"]["all"])))
+        assumed = "; ".join(told["assumed"]) or "nothing more"
+        rows.append((case.name, structure, fitted, measured, miss, assumed))
+    if not rows:
+        return None
+    heads = ("case", "what requests wait for", "fitted", "from", "misses these by", "taken for granted")
+    return Table(tuple(Column(head, align="left") for head in heads), tuple(rows))
+
+
+# ------------------------------------------------------------------------------------------------------ chart
+
+
+def charts(found: PredictionSection | None) -> tuple[Chart, ...]:
+    """One chart for each kind of figure that was predicted of some case."""
+    if found is None:
+        return ()
+    groups: dict[tuple[str, str | None], list[PredictionRow]] = {}
+    for row in found.rows:
+        if row.metric in DRAWN and isinstance(row.predicted, Estimate):
+            groups.setdefault((row.metric, row.step), []).append(row)
+    return tuple(_chart(metric, step, rows) for (metric, step), rows in groups.items())
+
+
+def _chart(metric: str, step: str | None, rows: Sequence[PredictionRow]) -> Chart:
+    what = words.metric(metric) + (f" of {step}" if step else "")
+    scored = [row for row in rows if row.error is not None]
+    inside = sum(row.state == "ok" for row in scored)
+    verdict = f"{inside} of {len(scored)} inside the interval" if scored else "not measured yet"
+    return Chart(
+        kind="predicted",
+        anchor="-".join(part for part in ("chart-predicted", metric, step) if part),
+        headline=f"{what} as predicted: {verdict}",
+        datasets={"rows": tuple(_point(row) for row in rows)},
+        options={"unit": _unit(rows[0]), "x_label": what, "trials": _trials(rows)},
+        caption="triangle: predicted before the case ran, dashed its 95 % interval; circle: measured",
+    )
+
+
+def _point(row: PredictionRow) -> dict[str, object]:
+    predicted, measured = row.predicted, row.measured
+    assert isinstance(predicted, Estimate)  # `charts` takes no others
+    seen = measured if isinstance(measured, Estimate) else None
+    return {
+        "case": row.name,
+        "predicted": predicted.point,
+        "predicted_low": predicted.low,
+        "predicted_high": predicted.high,
+        "point": seen.point if seen else None,
+        "low": seen.low if seen else None,
+        "high": seen.high if seen else None,
+    }
+
+
+def _unit(row: PredictionRow) -> str:
+    return row.predicted.unit if isinstance(row.predicted, Estimate) else ""
+
+
+def _trials(rows: Sequence[PredictionRow]) -> int:
+    return min((row.measured.trials for row in rows if isinstance(row.measured, Estimate)), default=1)

@@ -1,0 +1,269 @@
+"""The report's PromQL: what a Prometheus server answered, or our own evaluation of what our scrapes recorded.
+
+Series of both carry the labels `job`, `instance`, `service` and `replica`: an expression means the same to
+both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from loadlens import promql
+from loadlens.estimate.interval import Interval
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.source import Json
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.report import Chart, Column, Table
+from loadlens.model.study import Query, Window
+from loadlens.present import numbers
+from loadlens.study.plan.reporting import queries_of, window_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OWN = "Loadlens, from its scrapes"
+MOST_ROWS = 20  # series of one expression in the table
+MOST_LINES = 6  # of one expression in the chart
+_OF_SCRAPING = {"scrape_seconds": "scrape_duration_seconds"}
+_PLACE = ("job", "instance", "service", "replica")  # the same for every series where there is one replica
+
+Labels = tuple[tuple[str, str], ...]
+Points = list[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the study's `report` asks."""
+
+    queries: tuple[Query, ...]
+    window: Window
+
+
+def asked_of(study: Json) -> Asked:
+    """From the study as planned."""
+    report = study.get("report") or {}
+    return Asked(queries_of(report), window_of(report))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one trial says to one expression."""
+
+    series: Mapping[Labels, Points]  # seconds since the trial began, value
+    by: str
+    why_not: str = ""  # there is no answer
+
+
+class Answers:
+    """One trial's answers; nothing is read before something is asked."""
+
+    def __init__(self, trial: TrialMeasures, case: Json, window: Window) -> None:
+        self._trial, self._case, self._window = trial, case, window
+        self._server: Json = trial.source.answers()
+
+    def of(self, query: Query) -> Answer:
+        """The server's answer where there is one, else our own."""
+        for answer in self._server.get("answers", ()):
+            if answer["name"] == query.name and answer["expression"] == query.expression:
+                return self._from_server(answer)
+        return self._own(query)
+
+    def _from_server(self, answer: Json) -> Answer:
+        by = f"Prometheus {self._server['by']['version']}"
+        if answer["error"]:
+            return Answer({}, by, f"{by} refused it: {answer['error']}")
+        series = {
+            tuple(sorted(one["labels"].items())): _known(one["times_s"], one["values"])
+            for one in answer["series"]
+        }
+        return Answer(series, by)
+
+    def _own(self, query: Query) -> Answer:
+        why = str(self._server.get("why") or "")
+        try:
+            expression = promql.parse(query.expression)
+            when = promql.moments(query.expression, *self._part, query.step_s)
+            begin, end = self._part
+            found = promql.evaluate_over(
+                expression,
+                self._series,
+                begin_s=when.first_s,
+                end_s=when.last_s,
+                step_s=when.step_s,
+                range_s=end - begin,
+            )
+        except promql.NotOurs as error:
+            return Answer({}, OWN, "; ".join(part for part in (str(error), why) if part))
+        except promql.PromqlError as error:
+            return Answer({}, OWN, str(error))
+        finite = {labels: [p for p in points if math.isfinite(p[1])] for labels, points in found.items()}
+        return Answer({labels: points for labels, points in finite.items() if points}, OWN)
+
+    @cached_property
+    def _part(self) -> tuple[float, float]:
+        engine = self._trial.source.engine or {}
+        begin = float(engine.get("warmup_s") or 0.0)
+        return self._window.of(begin, begin + float(engine.get("measured_s") or 0.0))
+
+    @cached_property
+    def _series(self) -> list[promql.Series]:
+        replicas = {s["name"]: int(s.get("replicas") or 1) for s in self._case.get("services", ())}
+        return list(series_of(self._trial.source.readings(), replicas))
+
+
+def _known(times: Iterable[float], values: Iterable[float | None]) -> Points:
+    return [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
+
+
+def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[promql.Series]:
+    """What the scrapes recorded, as series.
+
+    Args:
+        readings: Of a trial.
+        replicas: How many there are of each service, for the label `instance`.
+    """
+    import polars as pl
+
+    rows = readings.filter(pl.col("source") == "scrape")
+    scrapes: dict[tuple[str, str], list[float]] = {}
+    found: list[tuple[str, dict[str, str], list[float], list[float | None]]] = []
+    for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
+        metric, labels = str(key[0]), dict(json.loads(str(key[1]) or "{}"))
+        times = [time / 1e9 for time in part["time_ns"].to_list()]
+        values = part["value"].to_list()
+        target = (labels.get("service", ""), labels.get("replica", ""))
+        if metric in ("missed", "scrapes") and set(labels) <= {"service", "replica", "why"}:
+            continue
+        if metric in _OF_SCRAPING and set(labels) == {"service", "replica"}:
+            scrapes[target] = times
+            found.append((_OF_SCRAPING[metric], labels, times, values))
+            found.append(("up", labels, times, [float(value is not None) for value in values]))
+            continue
+        found.append((metric, labels, times, values))
+    for metric, labels, times, values in found:
+        points = _known(times, values)
+        if not points:
+            continue
+        service, replica = labels.get("service", ""), labels.get("replica", "")
+        instance = service if replicas.get(service, 1) == 1 else f"{service}.{replica}"
+        yield promql.Series(
+            {"__name__": metric, "job": service, "instance": instance, **labels},
+            [time for time, _ in points],
+            [value for _, value in points],
+            scrapes.get((service, replica), ()),
+        )
+
+
+# --- for the report ---------------------------------------------------------------------------------------
+
+
+def table(case: CaseMeasures, asked: Asked) -> Table | None:
+    """A row for each series of each expression: its figure over the trials, and who answered."""
+    if not asked.queries or not case.usable:
+        return None
+    trials = [Answers(trial, case.plan, asked.window) for trial in case.usable]
+    rows: list[tuple[Any, ...]] = []
+    for query in asked.queries:
+        answers = [trial.of(query) for trial in trials]
+        by = ", ".join(dict.fromkeys(answer.by for answer in answers))
+        labels = list(dict.fromkeys(label for answer in answers for label in answer.series))
+        if not labels:
+            why = next(
+                (answer.why_not for answer in answers if answer.why_not),
+                "no series has the samples that it needs in this part",
+            )
+            rows.append((query.name, "none", query.unit, NotMeasured(query.name, why), by))
+        for label in labels[:MOST_ROWS]:
+            rows.append((query.name, shown(label), query.unit, _figure(case, query, answers, label), by))
+        if len(labels) > MOST_ROWS:
+            more = f"{len(labels) - MOST_ROWS} more series"
+            rows.append((query.name, more, query.unit, NotMeasured(query.name, "not shown"), by))
+    said = [f"{query.name}: {query.take} of {query.expression}" for query in asked.queries]
+    columns = (
+        Column("query", align="left"),
+        Column("series", align="left"),
+        Column("unit", align="left"),
+        Column("value"),
+        Column("answered by", align="left"),
+    )
+    return Table(columns, tuple(rows), f"over the measured part of the valid trials; {'; '.join(said)}")
+
+
+def _figure(case: CaseMeasures, query: Query, answers: Iterable[Answer], labels: Labels) -> Figure:
+    """The figure over the trials in which the series has values."""
+    found = []
+    for answer in answers:
+        values = [value for _, value in answer.series.get(labels, ())]
+        if values:
+            found.append(Interval(_taken(query.take, values), None, None, float(len(values)), "PromQL"))
+    return case.level_figure(query.name, "", found)
+
+
+def _taken(take: str, values: list[float]) -> float:
+    match take:
+        case "last":
+            return values[-1]
+        case "max":
+            return max(values)
+        case "min":
+            return min(values)
+        case _:
+            return math.fsum(values) / len(values)
+
+
+def shown(labels: Labels) -> str:
+    """Labels as an expression has them; those that only say where it was scraped are left out."""
+    name = next((value for key, value in labels if key == "__name__"), "")
+    kept = [(key, value) for key, value in labels if key not in ("__name__", *_PLACE)]
+    instance = next((value for key, value in labels if key == "instance"), "")
+    if "." in instance:
+        kept.insert(0, ("instance", instance))
+    inside = ", ".join(f'{key}="{value}"' for key, value in kept)
+    return f"{name}{{{inside}}}" if inside else name or instance or "all"
+
+
+def chart(case: CaseMeasures, asked: Asked) -> Chart | None:
+    """The values of each expression over the time of one trial."""
+    if not asked.queries or not case.usable:
+        return None
+    trial = case.usable[0]
+    answers = Answers(trial, case.plan, asked.window)
+    rows: list[dict[str, object]] = []
+    by: dict[str, None] = {}
+    for query in asked.queries:
+        answer = answers.of(query)
+        lines = [(labels, points) for labels, points in answer.series.items() if len(points) > 1]
+        for labels, points in lines[:MOST_LINES]:
+            by[answer.by] = None
+            resource = f"{query.name}, {query.unit}" if query.unit else query.name
+            rows += [
+                {"t": time, "resource": resource, "process": shown(labels), "value": value}
+                for time, value in points
+            ]
+    if not rows:
+        return None
+    names = list(dict.fromkeys(str(row["process"]) for row in rows))
+    resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
+    return Chart(
+        kind="resources",
+        anchor=f"chart-promql-{case.slug}",
+        headline=_headline(rows),
+        datasets={"readings": tuple(rows)},
+        options={"trials": 1, "resources": resources},
+        caption=f"{trial.source.name}, answered by {' and '.join(by)}",
+        entities={name: slot for slot, name in enumerate(names[:6], start=1)},
+    )
+
+
+def _headline(rows: list[dict[str, object]]) -> str:
+    first = [row for row in rows if row["resource"] == rows[0]["resource"]]
+    values = [float(str(row["value"])) for row in first]
+    on = numbers.Scale("", 1.0)
+    low, high = (numbers.value(value, on) for value in (min(values), max(values)))
+    return f"{rows[0]['resource']} lies between {low} and {high}"

@@ -1,0 +1,329 @@
+"""Tables: the parts of a request, what the checks said, why requests failed, and how all was set up.
+
+The parts are of the measured part of each trial; checks and reasons are what the engine counted in whole
+trials, warm-up included, and the tables say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.measure.case import CaseMeasures, quantile_name
+from loadlens.measure.source import Json
+from loadlens.measure.trial import STEP_PHASES, TrialMeasures
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.report import Column, Table
+from loadlens.present import failure_text, numbers, words
+from loadlens.units import duration_text
+
+LEVELS = (0.5, 0.99)
+NAME_LENGTH = 60
+GROUP_NOTE = (
+    "from when the first request of a run was due to its last answer, pauses between its requests included; "
+    "times of completed runs of the measured part, runs of whole trials; it fails when a request of it does"
+)
+OF_CONNECTIONS = ("connect", "tls")
+ALL_STEPS = "all"
+CASES_LENGTH = 80
+NO_LIMIT = "no limit"
+BOUNDS = ("cpus", "cpu", "memory_bytes")
+ROUNDED = 0.01
+Row = tuple[str | int | float | Figure | None, ...]
+
+# --- parts of a request -----------------------------------------------------------------------------------
+
+
+def phases(case: CaseMeasures) -> Table | None:
+    """Columns for what connecting, TLS, first and last byte took, a row for all steps and one for each."""
+    if not case.loads:
+        return None
+    kinds = [kind for kind in OF_CONNECTIONS if any(load.phases[kind].observed for load in case.loads)]
+    if not kinds and not any(load.phases["first_byte"].observed for load in case.loads):
+        return None
+    looked_up = _looked_up(case)
+    columns = [
+        Column("step", align="left"),
+        *([Column(words.PHASES["resolve"], "s")] if looked_up is not None else []),
+        *(
+            Column(f"{words.PHASES[kind]} {quantile_name(p)}", "s")
+            for kind in (*kinds, *STEP_PHASES)
+            for p in LEVELS
+        ),
+        *([Column("connections")] if kinds else []),
+        Column("successes"),
+    ]
+    whole: Row = (
+        ALL_STEPS,
+        *([looked_up] if looked_up is not None else []),
+        *_quantiles(
+            case, [(kind, [load.phases[kind] for load in case.loads]) for kind in (*kinds, *STEP_PHASES)]
+        ),
+        *([sum(load.phases["connect"].observed for load in case.loads)] if kinds else []),
+        sum(load.phases["first_byte"].observed for load in case.loads),
+    )
+    apart = (looked_up is not None) + len(LEVELS) * len(kinds)
+    return Table(tuple(columns), (whole, *_by_step(case, apart, has_connections=bool(kinds))), _note(kinds))
+
+
+def _note(kinds: Sequence[str]) -> str:
+    """What the columns count from, and why those of connections may be missing."""
+    ends = "first byte from when the request could leave, last byte from the first; of successes"
+    if kinds:
+        return f"connect and TLS of each new connection of the measured part, {ends}"
+    return f"{ends}; no connection was made in the measured part"
+
+
+def _looked_up(case: CaseMeasures) -> Figure | None:
+    """Looking up the name, which each trial does once; an address needs none."""
+    took = [
+        float(seconds)
+        for load in case.loads
+        if (seconds := (load.engine.get("phases_s") or {}).get("resolve")) is not None
+    ]
+    if not took:
+        return None
+    middle = median(took)
+    return Estimate("resolve", "s", middle, middle, middle, len(took), len(took), "exact: once a trial")
+
+
+def _by_step(case: CaseMeasures, apart: int, *, has_connections: bool) -> Iterator[Row]:
+    """First and last bytes of each step, where there are several; `apart`: columns that know no steps."""
+    steps = case.loads[0].steps
+    for place, step in enumerate(steps if len(steps) > 1 else ()):
+        parts = [(kind, [load.steps[place].phases[kind] for load in case.loads]) for kind in STEP_PHASES]
+        successes = sum(part.observed for part in parts[0][1])
+        connections = ("not by step",) if has_connections else ()
+        yield (step.plan.name, *["not by step"] * apart, *_quantiles(case, parts), *connections, successes)
+
+
+def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalCounts]]]) -> Iterator[Figure]:
+    for kind, counts in parts:
+        seen = [part for part in counts if part.observed]
+        for p in LEVELS:
+            metric = f"{kind}.{quantile_name(p)}"
+            if seen:
+                yield case.quantile_figure(metric, seen, p)
+            else:
+                yield NotMeasured(metric, "nothing succeeded" if kind in STEP_PHASES else "none was made")
+
+
+# --- groups -----------------------------------------------------------------------------------------------
+
+
+def groups(case: CaseMeasures) -> Table | None:
+    """How long runs of the load's groups took, and what became of them; none without groups."""
+    runs: dict[tuple[str, str], list[Json]] = {}
+    for load in case.loads:
+        for group in load.engine.get("groups", ()):
+            runs.setdefault((group["scenario"], group["name"]), []).append(group["runs"])
+    if not runs:
+        return None
+    several = len({scenario for scenario, _ in runs}) > 1
+    columns = (
+        Column("group", align="left"),
+        *(Column(f"response {quantile_name(p)}", "s") for p in LEVELS),
+        *(Column(title, "runs") for title in ("completed", "failed", "unfinished")),
+    )
+    rows = tuple(
+        (
+            f"{scenario}: {name}" if several else name,
+            *(_run_figure(case, name, p) for p in LEVELS),
+            *(sum(int(part[key]) for part in said) for key in ("completed", "failed", "unfinished")),
+        )
+        for (scenario, name), said in runs.items()
+    )
+    return Table(columns, rows, GROUP_NOTE)
+
+
+def _run_figure(case: CaseMeasures, name: str, p: float) -> Figure:
+    metric = f"group.{quantile_name(p)}"
+    seen = [load.groups[name] for load in case.loads if name in load.groups and load.groups[name].observed]
+    return case.quantile_figure(metric, seen, p) if seen else NotMeasured(metric, "no run was completed")
+
+
+# --- checks -----------------------------------------------------------------------------------------------
+
+
+def checks(case: CaseMeasures) -> Table | None:
+    """How many answers passed and failed each check, and the first that failed; none without checks."""
+    trials = _shown(case)
+    found: dict[tuple[str, str], list[tuple[TrialMeasures, Json]]] = {}
+    for trial in trials:
+        for stream in (trial.source.engine or {}).get("streams", ()):
+            for step in stream.get("steps", ()):
+                of = step["name"] if stream.get("role") == "load" else f"probe {step['name']}"
+                for check in step.get("checks", ()):
+                    found.setdefault((of, check["name"]), []).append((trial, check))
+    if not found:
+        return None
+    several = len(trials) > 1
+    rows = [_check_row(step, name, said, several=several) for (step, name), said in found.items()]
+    columns = (
+        Column("step", align="left"),
+        Column("check", align="left"),
+        Column("passed"),
+        Column("failed"),
+        Column("share failed", "share"),
+        Column("not judged"),
+        Column("first that failed", align="left"),
+    )
+    return Table(
+        columns, tuple(rows), "whole trials, warm-up included; not judged: the status was not expected"
+    )
+
+
+def _check_row(step: str, name: str, said: Sequence[tuple[TrialMeasures, Json]], *, several: bool) -> Row:
+    passed, failed, apart = (
+        sum(int(check[key]) for _, check in said) for key in ("passed", "failed", "not_judged")
+    )
+    share: Figure = NotMeasured("check.failed", "no answer was judged")
+    if judged := passed + failed:
+        point = failed / judged
+        share = Estimate("check.failed", "share", point, point, point, len(said), judged, "exact count")
+    first = next(
+        (
+            f"{trial.source.name}: {check['samples'][0]}" if several else str(check["samples"][0])
+            for trial, check in said
+            if check["samples"]
+        ),
+        "none",
+    )
+    return (step, words.cut(name, NAME_LENGTH), passed, failed, share, apart, first)
+
+
+# --- why requests failed ----------------------------------------------------------------------------------
+
+
+def failures(case: CaseMeasures) -> Table | None:
+    """Why requests got no whole answer, as far as the class does not say it; none when nothing did."""
+    rows: list[Row] = []
+    by_class: dict[str, list[Json]] = {}
+    for trial in _shown(case):
+        for stream in (trial.source.engine or {}).get("streams", ()):
+            for kind, block in (stream.get("errors") or {}).items():
+                by_class.setdefault(kind, []).append(block)
+    for kind, blocks in by_class.items():
+        samples = [str(sample) for block in blocks for sample in block.get("samples", ())]
+        for reason in failure_text.reasons(kind, samples):
+            like = sum(failure_text.why(sample) == reason.seen for sample in samples)
+            share = "all" if like == len(samples) else f"{like} of {len(samples)}"
+            first = next(sample for sample in samples if failure_text.why(sample) == reason.seen)
+            rows.append(
+                (words.outcome(kind), reason.words, share, first.partition(": ")[0], reason.for_study)
+            )
+    if not rows:
+        return None
+    columns = tuple(
+        Column(title, align="left") for title in ("outcome", "why", "of the samples", "first seen", "try")
+    )
+    return Table(columns, tuple(rows), "from the first 20 of each class and trial, warm-up included")
+
+
+def _shown(case: CaseMeasures) -> tuple[TrialMeasures, ...]:
+    """Trials that count; where none does, those that ran at all."""
+    return case.usable or tuple(trial for trial in case.trials if trial.source.engine is not None)
+
+
+# --- set-up -----------------------------------------------------------------------------------------------
+
+
+def setup(cases: Sequence[CaseMeasures]) -> Table | None:
+    """Which variant of each service ran and what it was confined to; cases that agree share a row."""
+    found: dict[Row, list[str]] = {}
+    for case in cases:
+        trial = next(iter(case.usable or case.trials), None)
+        if trial is not None:
+            for row in (*_generator(trial), *_services(case, trial)):
+                found.setdefault(row, []).append(case.name)
+    if not found:
+        return None
+    rows = tuple(
+        (
+            *row,
+            "all" if len(names) == len(cases) else words.cut(", ".join(dict.fromkeys(names)), CASES_LENGTH),
+        )
+        for row, names in found.items()
+    )
+    columns = ("part", "runs", "CPUs", "CPU time", "memory", "limits", "cases")
+    note = "CPUs and limits as the kernel said them while the part ran"
+    return Table(tuple(Column(title, align="left") for title in columns), rows, note)
+
+
+def _generator(trial: TrialMeasures) -> Iterator[Row]:
+    placement = trial.source.placement
+    threads = placement.get("generator_threads")
+    if trial.teller is not None:
+        own = placement.get("generator_cpus")
+        state = "a CPU set of its own" if own else "none asked"
+        cpus = _cpus(own or placement.get("cores_allowed"))
+        yield ("generator", words.plain(trial.teller.title), cpus, NO_LIMIT, NO_LIMIT, state)
+    elif threads:
+        own = placement.get("generator_cpus")
+        state = "a CPU set of its own" if own else "none asked"
+        cpus = _cpus(own or placement.get("cores_allowed"))
+        yield ("generator", words.plural(int(threads), "thread"), cpus, NO_LIMIT, NO_LIMIT, state)
+
+
+def _services(case: CaseMeasures, trial: TrialMeasures) -> Iterator[Row]:
+    placed: Json = trial.source.placement.get("services") or {}
+    ran = {str(service["service"]): service.get("variant") for service in trial.source.services}
+    for service in case.plan.get("services", ()):
+        name = str(service["name"])
+        asked: Json = placed.get(name) or {}
+        runs = [f"variant {variant}"] if (variant := ran.get(name) or service.get("variant")) else []
+        runs += [use] if (use := service.get("use", "process")) != "process" else []
+        replicas: Sequence[Json] = asked.get("held") or [{}]
+        for held, count in _alike(replicas):
+            what = name if count == 1 else f"{name}, {count} replicas each"
+            state = _state(asked, held, trial.source.placement.get("refused"), name)
+            seen = held or asked
+            cpu, memory = seen.get("cpu"), seen.get("memory_bytes")
+            yield (
+                what,
+                ", ".join(runs) or "process",
+                _cpus(seen.get("cpus")),
+                NO_LIMIT if cpu is None else _share_of_cores(float(cpu), asked.get("period_s")),
+                NO_LIMIT if memory is None else numbers.with_unit(float(memory), "bytes"),
+                state,
+            )
+
+
+def _alike(replicas: Sequence[Json]) -> list[tuple[Json, int]]:
+    """Replicas that are confined alike, and how many; their groups differ by name alone."""
+    found: dict[str, tuple[Json, int]] = {}
+    for held in replicas:
+        key = str([held.get(name) for name in BOUNDS])
+        found[key] = (held, found.get(key, (held, 0))[1] + 1)
+    return list(found.values())
+
+
+def _state(asked: Json, held: Json, refused: str | None, name: str) -> str:
+    """Whether what was asked holds."""
+    wanted = [bound for bound in BOUNDS if asked.get(bound) is not None]
+    if refused is not None and refused.startswith(f"services.{name}.limits"):
+        return f"refused: {refused.partition(': ')[2]}"
+    if not wanted:
+        return "none asked"
+    if not held:
+        return "asked; whether they held was not recorded"
+    broken = [bound.removesuffix("_bytes") for bound in wanted if not _holds(asked[bound], held.get(bound))]
+    return f"asked and not held: {', '.join(broken)}" if broken else "held"
+
+
+def _holds(asked: Any, held: Any) -> bool:
+    """The same CPUs; quotas and bounds as near as the kernel's pages and microseconds allow."""
+    if isinstance(asked, (list, tuple)) or held is None:
+        return held is not None and sorted(asked) == sorted(held)
+    return abs(float(held) - float(asked)) <= ROUNDED * float(asked)
+
+
+def _cpus(numbers_: Sequence[int] | None) -> str:
+    return "not known" if not numbers_ else ", ".join(map(str, numbers_))
+
+
+def _share_of_cores(cpu: float, period_s: float | None) -> str:
+    within = "" if period_s is None else f", periods of {duration_text(float(period_s))}"
+    return f"{cpu:g} cores{within}"

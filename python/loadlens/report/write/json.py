@@ -1,0 +1,203 @@
+"""The JSON of `hit`, `explain` and reports (docs/reference/*-json.md): seconds as floats, null if unknown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from loadlens import __version__
+from loadlens.machine import calibration
+from loadlens.machine.calibration import Calibration
+from loadlens.model.explanation import Explanation, Rung
+from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
+from loadlens.model.notes import NOTES
+from loadlens.model.report import Report
+from loadlens.model.workload import Closed, Plan
+
+SCHEMA_VERSION = 1
+
+
+def hit_as_json(result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None) -> str:
+    """Return one line of JSON for the result of a plan with one stream."""
+    return json.dumps(hit_as_dict(result, plan, calibrated), ensure_ascii=False, allow_nan=False)
+
+
+def hit_as_dict(
+    result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None
+) -> dict[str, Any]:
+    """Return the blocks of the result under the names that scripts rely on."""
+    stream = result["streams"][0]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": f"loadlens {__version__}",
+        "target": _target(plan),
+        "load": _load(plan),
+        "duration_s": result["measured_s"],
+        "ended": result["status"],
+        "requests": stream["requests"],
+        "status": stream["status"],
+        "checks": [check for step in stream["steps"] for check in step["checks"]],
+        "errors": stream["errors"],
+        "throughput_rps": stream["throughput_rps"],
+        "response_time_s": stream["response_time_s"],
+        "service_time_s": stream["service_time_s"],
+        "lag_s": stream["lag_s"],
+        "phases_s": stream["phases_s"],
+        "bytes": stream["bytes"],
+        "connections": stream["connections"],
+        "feeds": stream.get("feeds", []),
+        "tls": stream["tls"],
+        "little": stream["little"],
+        "generator": result["generator"],
+        "calibration": calibration.reach(result["generator"], calibrated),
+        "driver": result.get("driver"),
+    }
+
+
+def _target(plan: Plan) -> str:
+    stream = plan.streams[0]
+    return f"{stream.target.origin}{stream.scenarios[0].steps[0].path}"
+
+
+def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if value is not None}
+
+
+def _load(plan: Plan) -> dict[str, Any]:
+    stream = plan.streams[0]
+    step, workload = stream.scenarios[0].steps[0], stream.workload
+    load: dict[str, Any] = {"method": step.method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
+    if isinstance(workload, Closed):
+        load |= {"kind": "closed", "connections": workload.users, "requests": workload.requests}
+        if workload.ramp_ns:
+            load["ramp_s"] = workload.ramp_ns / 1e9
+        load |= {
+            name: asdict(law, dict_factory=_without_unset)
+            for name, law in (("think", workload.think), ("pace", workload.pace))
+            if law is not None and law.kind != "none"
+        }
+    else:
+        load |= {
+            "kind": "open",
+            "rate_per_s": workload.rate_per_s,
+            "arrivals": workload.arrivals,
+            "max_in_flight": workload.max_in_flight,
+            "overflow": workload.overflow,
+            "requests": workload.requests,
+        }
+        if workload.replay is not None:
+            load["replay"] = asdict(workload.replay, dict_factory=_without_unset)
+    if workload.profile is not None:
+        load["profile"] = asdict(workload.profile)
+    return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}
+
+
+# --- the JSON of an answer ----------------------------------------------------------------------------
+
+
+def explanation_as_json(answer: Explanation) -> str:
+    """Return the answer of `explain` as one line of JSON (docs/reference/explain-json.md)."""
+    return json.dumps(explanation_as_dict(answer), ensure_ascii=False, allow_nan=False)
+
+
+def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
+    """Return the answer under the names that scripts rely on."""
+    capacity = _bare(answer.capacity)
+    if "undecided" in capacity:
+        capacity["at_least"] = answer.at_least
+    return {
+        "schema": SCHEMA_VERSION,
+        "tool": f"loadlens {__version__}",
+        "target": answer.target,
+        "requests": list(answer.requests),
+        "tier": answer.tier,
+        "budget_s": answer.budget_s,
+        "used_s": answer.used_s,
+        "stopped_because": answer.stopped_because,
+        "stopped": answer.stopped_words,
+        "answer": answer.sentence,
+        "limit": answer.limit,
+        "grade": answer.grade,
+        "capacity": capacity,
+        "knee_users": answer.knee_users,
+        "others": answer.others,
+        "do": answer.do,
+        "brings": answer.brings,
+        "ladder": [_rung(rung) for rung in answer.ladder],
+        "findings": [_plain(one) | {"is_note": one.rule in NOTES} for one in answer.findings],
+        "absent": [_plain(one) for one in answer.absent],
+        "not_assessed": [_plain(one) for one in answer.not_assessed],
+        "unknown": [_plain(one) for one in answer.unknown],
+        "cautions": list(answer.cautions),
+        "seed": answer.seed,
+        "record": answer.record,
+    }
+
+
+def _rung(rung: Rung) -> dict[str, Any]:
+    probe = rung.probe
+    return {
+        "curve": rung.curve,
+        "users": rung.users,
+        "trials": rung.trials,
+        "throughput_per_s": _bare(rung.throughput),
+        "response_s": {"mean": _bare(rung.mean), "p50": _bare(rung.p50), "p99": _bare(rung.p99)},
+        "failed_share": _bare(rung.failed),
+        "cpu_cores": rung.cpu_cores,
+        "probe": None
+        if probe is None
+        else {
+            "request": probe.request,
+            "mean_s": _bare(probe.mean),
+            "p99_s": _bare(probe.p99),
+            "delayed_share": _bare(probe.delayed),
+            "count": probe.count,
+        },
+        "ended_early": rung.ended_early or None,
+    }
+
+
+def _bare(figure: Figure) -> dict[str, Any]:
+    """A figure whose metric the key above it names: point, low, high; or why there is none."""
+    match figure:
+        case Estimate():
+            ends = {"point": figure.point, "low": figure.low, "high": figure.high}
+            content: dict[str, Any] = _plain(ends)
+            return content | {"unit": figure.unit, "trials": figure.trials, "method": figure.method}
+        case Undecided():
+            return {"undecided": figure.reason, "unit": figure.unit}
+        case NotMeasured():
+            return {"not_measured": figure.reason}
+
+
+# --- the JSON of a report -----------------------------------------------------------------------------
+
+
+def report_as_json(report: Report) -> str:
+    """Return a report as one line of JSON (docs/reference/report-json.md)."""
+    return json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
+
+
+_FIGURES = {Estimate: "estimate", Undecided: "undecided", NotMeasured: "not measured"}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a report as JSON has it: figures say their kind, cells of a matrix their place."""
+    if isinstance(value, Grade):
+        return value.word
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = _FIGURES.get(type(value))
+        content = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return content if kind is None else {"figure": kind, **content}
+    if isinstance(value, Mapping):
+        if any(isinstance(key, tuple) for key in value):
+            return [{"row": row, "column": column, **_plain(cell)} for (row, column), cell in value.items()]
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,161 @@
+"""The answer of `explain` on a terminal: the limit, then why, what to do, what is not known, the ladder."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from loadlens.model.explanation import Explanation, Rung
+from loadlens.model.finding import Estimate, Figure, Finding
+from loadlens.model.notes import NOTES
+from loadlens.present import numbers, words
+from loadlens.report.write.terminal.printing import print_lines
+
+WIDTH = 80
+LABEL = 11
+MOST_RUNGS = 10
+MOST_CAUTIONS = 5
+MOST_UNKNOWN = 3
+
+
+def print_explanation(answer: Explanation, *, quiet: bool = False) -> None:
+    """Print the answer on stdout; quietly only its first lines."""
+    head = len(textwrap.wrap(words.plain(answer.sentence), WIDTH))
+    print_lines(list(explanation_lines(answer, quiet=quiet)), headings=range(head))
+
+
+def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[str]:
+    """The lines of an answer."""
+    yield from textwrap.wrap(words.plain(answer.sentence), WIDTH)
+    if quiet:
+        return
+    yield ""
+    root = next((f for f in answer.findings if f.rule == answer.limit), None)
+    yield from _evidence(root)
+    yield from _labelled("capacity", [_capacity(answer)])
+    yield from _labelled("others", [answer.others])
+    yield from _labelled("do", [answer.do])
+    yield from _labelled("brings", [answer.brings])
+    yield from _labelled("unknown", [one.what for one in answer.unknown[:MOST_UNKNOWN]])
+    decided_by = next((one.decided_by for one in answer.unknown if one.decided_by), "")
+    yield from _labelled("decides", [decided_by])
+    yield from _others_found(answer)
+    if answer.ladder:
+        yield ""
+        yield from ladder_lines(answer.ladder)
+    yield ""
+    yield from _cautions(answer.cautions)
+    yield from _end(answer)
+
+
+def _evidence(root: Finding | None) -> Iterator[str]:
+    if root is None:
+        return
+    yield from _labelled("because", [part.text for part in root.evidence if part.passed])
+    excluded = [f"{part.rival}: {part.text}" for part in root.counter if part.ruled_out]
+    yield from _labelled("not", [" · ".join(excluded)])
+
+
+def _capacity(answer: Explanation) -> str:
+    if isinstance(answer.capacity, Estimate):
+        is_bound = numbers.is_lower_bound(answer.capacity)
+        more = " or more" if is_bound else ""
+        knee = "" if answer.knee_users is None else f"; the knee is at {words.users(answer.knee_users)}{more}"
+        return f"{_least(answer.capacity) if is_bound else numbers.show(answer.capacity).text}{knee}"
+    reached = "" if answer.at_least is None else f"; {numbers.with_unit(answer.at_least, '1/s')} were reached"
+    return f"{numbers.show(answer.capacity).with_interval}{reached}"
+
+
+def _least(capacity: Estimate) -> str:
+    """A lower bound and what it is from."""
+    return f"{numbers.at_least(capacity)} ({numbers.origin_of(capacity)})"
+
+
+def _others_found(answer: Explanation) -> Iterator[str]:
+    rest = [f for f in answer.findings if f.rule != answer.limit]
+    if not rest:
+        return
+    yield ""
+    for finding in rest:
+        if finding.rule in NOTES and finding.explained_by is None:
+            yield from _labelled("note", [finding.statement])
+            continue
+        folded = f", explained by {finding.explained_by}" if finding.explained_by else ""
+        yield from _labelled("also", [f"{finding.statement} ({finding.grade.word}{folded})"])
+
+
+def ladder_lines(ladder: Sequence[Rung]) -> Iterator[str]:
+    """One row for each level; of many the last ones."""
+    shown = ladder[-MOST_RUNGS:]
+    probe = next((rung.probe.request for rung in reversed(shown) if rung.probe is not None), None)
+    beside = f"  {words.cut(words.plain(probe), 23)}" if probe else ""
+    yield f"{'users':>7}{'/s':>10}{'mean':>11}{'p99':>11}{'failed':>9}{'CPU':>7}{beside}"
+    curve = shown[0].curve
+    for rung in shown:
+        if rung.curve != curve:
+            curve = rung.curve
+            yield f"{'':>7}  {words.plain(curve)}:"
+        if rung.ended_early:
+            yield from _cut(f"{rung.users:>7g}  {words.plain(rung.ended_early)}")
+            continue
+        cpu = "" if rung.cpu_cores is None else f"{rung.cpu_cores:.2f}"
+        paid = "" if rung.probe is None else f"  {_short(rung.probe.mean)}"
+        yield (
+            f"{rung.users:>7g}{_rate(rung.throughput):>10}{_short(rung.mean):>11}{_short(rung.p99):>11}"
+            f"{_short(rung.failed):>9}{cpu:>7}{paid}"
+        )
+    if len(ladder) > len(shown):
+        yield f"{'':>7}  and {len(ladder) - len(shown)} lower levels in the record"
+
+
+def _rate(figure: Figure) -> str:
+    return numbers.value(figure.point, numbers.scale("1/s")) if isinstance(figure, Estimate) else "?"
+
+
+def _short(figure: Figure) -> str:
+    return numbers.show(figure).short if isinstance(figure, Estimate) else "?"
+
+
+def _cautions(cautions: Sequence[str]) -> Iterator[str]:
+    mark = words.GLYPHS["caution"]
+    for text in cautions[:MOST_CAUTIONS]:
+        yield from textwrap.wrap(f"{mark} {words.plain(text)}", WIDTH, subsequent_indent="  ")
+    if len(cautions) > MOST_CAUTIONS:
+        yield f"  and {len(cautions) - MOST_CAUTIONS} more (--json)"
+
+
+def _end(answer: Explanation) -> Iterator[str]:
+    if answer.budget_s is not None and answer.used_s is not None:
+        more = f": {words.plain(answer.stopped_words)}" if answer.stopped_words else ""
+        used = f"{answer.used_s:.0f} of {answer.budget_s:.0f} s used"
+        yield from textwrap.wrap(f"{used}; ended because {_because(answer)}{more}.", WIDTH)
+    if answer.record is not None:
+        yield f"Record   {answer.record}"
+
+
+def _because(answer: Explanation) -> str:
+    return {
+        "saturated": "the ladder went well beyond the knee",
+        "budget": "the budget was used up",
+        "rate_cap": "of the rate cap",
+        "most_users": "of the most users",
+        "harm": "requests failed",
+        "fails_alone": "requests fail alone",
+        "refused": "requests are refused",
+        "no_answer": "nothing came back",
+        "broken": "a level could not be measured",
+        "generator": "the generator was the limit",
+        "interrupted": "somebody asked for it",
+    }.get(answer.stopped_because, answer.stopped_because)
+
+
+def _labelled(label: str, parts: Sequence[str]) -> Iterator[str]:
+    first = True
+    for part in parts:
+        for line in textwrap.wrap(words.plain(part), WIDTH - LABEL):
+            yield f"{label if first else '':<{LABEL}}{line}"
+            first = False
+
+
+def _cut(text: str) -> Iterator[str]:
+    yield text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"

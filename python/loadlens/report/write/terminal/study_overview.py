@@ -1,0 +1,193 @@
+"""A planned study on the terminal: cases, streams, order, time, faults of design. Computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import wrap
+
+from loadlens.model.study import Case, PlannedTrial, Probe, Study
+from loadlens.model.workload import Closed, Connection, Open
+from loadlens.present import load_text, topology_text
+from loadlens.study.lint import DesignFault
+from loadlens.study.plan import Duration
+from loadlens.units import duration_text
+
+_WIDTH = 100
+_NO_BREAK = "\u00a0"  # keeps a number with what it counts while lines are wrapped; printed as a blank
+
+
+def study_lines(
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    duration: Duration,
+    faults: Sequence[DesignFault],
+    *,
+    all_blocks: bool,
+) -> tuple[list[str], list[int]]:
+    """The lines to print, and which of them are headings."""
+    lines = [f"{study.name}: {study.question}"]
+    headings = [0]
+    lines.append(
+        f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, "
+        f"about {duration_text(duration.seconds)}" + (" (quick)" if study.quick else "")
+    )
+    lines += [part for note in duration.notes for part in _wrapped("  time: ", note)]
+    lines += [f"  thinned: {difference}" for difference in study.quick_differences]
+    lines += [part for note in study.notes for part in _wrapped("  note: ", note)]
+    for experiment, cases in _experiments(study.cases).items():
+        lines.append("")
+        headings.append(len(lines))
+        lines.append(f"{experiment}: {_many(len(cases), 'case')}")
+        lines += _experiment_lines(cases)
+    lines.append("")
+    headings.append(len(lines))
+    lines += _order_lines(study, trials, all_blocks=all_blocks)
+    lines.append("")
+    headings.append(len(lines))
+    lines += _fault_lines(faults)
+    return lines, headings
+
+
+def _experiment_lines(cases: Sequence[Case]) -> list[str]:
+    lines = []
+    for row in (*_parts(cases), *_factors(cases), *_load(cases), *_probes(cases)):
+        lines += _wrapped(f"  {row[0]:<10}", row[1])
+    trials = _each(cases, lambda case: str(case.trials))
+    lines += _wrapped(f"  {'trials':<10}", f"{trials} of each case, processes fresh for each {_fresh(cases)}")
+    return lines
+
+
+def _parts(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    """What the load meets, where that is more than single processes of the study's own without limits."""
+    if all(topology_text.is_plain(service) for case in cases for service in case.services):
+        return []
+    return [("parts", " | ".join(dict.fromkeys(topology_text.parts(case.services) for case in cases)))]
+
+
+def _factors(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    rows = []
+    for held_out in (False, True):
+        chosen = [case for case in cases if case.held_out is held_out]
+        levels: dict[str, list[str]] = {}
+        for level in (level for case in chosen for level in case.levels):
+            levels.setdefault(level.factor, []).append(level.name)
+        if levels:
+            text = " x ".join(
+                f"{factor} {', '.join(dict.fromkeys(names))}" for factor, names in levels.items()
+            )
+            rows.append(("held out" if held_out else "factors", text))
+    return rows
+
+
+def _load(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    parts = [
+        _each(cases, _workload),
+        f"connection {_each(cases, lambda case: _connection(case.connection))}",
+        _each(cases, _length),
+        f"timeout {_each(cases, lambda case: duration_text(case.timeout_ns / 1e9))}",
+    ]
+    return [("mix", _each(cases, _mix)), ("load", "; ".join(parts))]
+
+
+def _workload(case: Case) -> str:
+    workload = case.workload
+    if isinstance(workload, Open):
+        limit = f"{workload.max_in_flight} in flight, then {workload.overflow}"
+        return f"{load_text.size(workload)}, {limit}"
+    return f"{load_text.size(workload)}, {load_text.pauses(workload) or 'no think time'}"
+
+
+def _connection(connection: Connection) -> str:
+    reuse = f"{connection.requests} requests" if connection.reuse == "requests" else connection.reuse
+    return reuse if connection.pool is None else f"{reuse}, pool of {connection.pool}"
+
+
+def _length(case: Case) -> str:
+    ends = [] if case.duration_ns is None else [duration_text(case.duration_ns / 1e9)]
+    if isinstance(case.workload, Closed) and case.workload.iterations is not None:
+        ends.append(f"{_many(case.workload.iterations, 'iteration')} a user")
+    if case.workload.requests is not None:
+        ends.append(_many(case.workload.requests, "request"))
+    if case.warmup_ns == 0:
+        return " or ".join(ends)
+    warmup = "automatic" if case.warmup_ns is None else duration_text(case.warmup_ns / 1e9)
+    return f"{' or '.join(ends)} after a warm-up ({warmup})"
+
+
+def _mix(case: Case) -> str:
+    if len(case.scenarios) == 1:
+        return case.scenarios[0].name
+    return " : ".join(f"{scenario.name} {scenario.weight:g}" for scenario in case.scenarios)
+
+
+def _probes(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    probes = {probe.name: probe for case in cases for probe in case.probes}
+    return [("probe", _probe(probe)) for probe in probes.values()]
+
+
+def _probe(probe: Probe) -> str:
+    step = probe.scenario.steps[0]
+    rate = load_text.size(probe.workload)
+    return f"{probe.name}: {step.method} {step.path}, {rate}, connection {_connection(probe.connection)}"
+
+
+def _fresh(cases: Sequence[Case]) -> str:
+    resets = {case.reset.before for case in cases if case.reset is not None}
+    return _each(cases, lambda case: case.fresh) + (
+        f", reset before each {', '.join(resets)}" if resets else ""
+    )
+
+
+def _order_lines(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) -> list[str]:
+    law = f"random in each block, seed {study.seed}" if study.order_by == "blocks" else "as listed"
+    blocks: dict[tuple[bool, int], list[PlannedTrial]] = {}
+    for trial in trials:
+        blocks.setdefault((trial.case.held_out, trial.block), []).append(trial)
+    lines = [f"order: {law}"]
+    for (held_out, block), members in blocks.items():
+        if block > 1 and not all_blocks:
+            continue
+        names = ", ".join(f"{trial.position}{_NO_BREAK}{trial.case.slug}" for trial in members)
+        lines += _wrapped(f"  {'held out, ' if held_out else ''}block {block}: ", names)
+    hidden = sum(block > 1 for _, block in blocks)
+    if hidden and not all_blocks:
+        lines.append(f"  and {_many(hidden, 'more block')} in other orders: -v shows them")
+    return lines
+
+
+def _fault_lines(faults: Sequence[DesignFault]) -> list[str]:
+    notes = sum(fault.is_note for fault in faults)
+    found = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
+    lines = [f"design: {found}" + (f", {_many(notes, 'note')}" if notes else "")]
+    for fault in sorted(faults, key=lambda fault: fault.is_note):
+        lines += _wrapped("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}")
+        lines += _wrapped("    try ", fault.advice)
+    return lines
+
+
+def _experiments(cases: Iterable[Case]) -> Mapping[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.experiment, []).append(case)
+    return found
+
+
+def _each(cases: Iterable[Case], say: Callable[[Case], str]) -> str:
+    """What is said of the cases; where they differ, each once, what they share only at the end."""
+    said = list(dict.fromkeys(say(case) for case in cases))
+    if len(said) == 1:
+        return said[0]
+    heads, tails = zip(*(text.partition(",")[::2] for text in said), strict=True)
+    if len(set(tails)) == 1 and all(tails):
+        return f"{' | '.join(heads)},{tails[0]}"
+    return " | ".join(said)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _wrapped(prefix: str, text: str) -> list[str]:
+    indent = " " * len(prefix)
+    wrapped = wrap(text, _WIDTH, initial_indent=prefix, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in wrapped] or [prefix.rstrip()]

@@ -1,0 +1,251 @@
+"""What a driver is: what it cannot do of a plan, the command that does the rest, and what it told.
+
+A driver's figures are its own: nothing here corrects them, unless what was done to them can be taken back
+exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadlens.model.external_load import CannotDo
+from loadlens.model.workload import Body, Closed, Plan, Step
+from loadlens.units import NS_PER_S
+
+QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds from sending to the last byte, as a driver told them; none: it does not say."""
+
+    count: int
+    censored: int = 0  # answered, but left out of the rest because they took too long
+    mean: float | None = None
+    deviation: float | None = None
+    least: float | None = None
+    most: float | None = None
+    quantiles: Mapping[str, float] = field(default_factory=dict)  # by the names of QUANTILES
+    # Steps of seconds that it rounds to before it tells, by what they are of: `mean`, `stdev`, `min`, `max`,
+    # `quantiles`. What is not named comes as the program computed it.
+    rounding: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as a driver told it."""
+
+    sent_s: float  # since the load began
+    seconds: float  # from then to the last byte, or to the failure
+    status: int  # 0: no answer
+    body_bytes: int  # decoded
+    is_failed: bool = False  # not answered whole
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a driver says of a load; none: it does not say."""
+
+    seconds: float
+    answered: int
+    unexpected_status: int | None  # of the answered: below 200 or above 399
+    failed: int  # not answered whole
+    errors: Mapping[str, int]  # by the driver's own words
+    times: Times | None
+    statuses: Mapping[str, int] | None = None
+    bytes_out: int | None = None
+    bytes_in: int | None = None  # heads included
+    bytes_in_bodies: int | None = None
+    in_flight: int | None = None  # sent and given up at the end
+    notes: tuple[str, ...] = ()  # what to know of its figures
+    began_unix_s: float | None = None  # when its first request was sent
+    requests: Sequence[Request] | None = None  # every single one that ended
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a driver left behind."""
+
+    stdout: str
+    folder: Path  # with the files that it wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """One load generator of others."""
+
+    name: str
+    program: str
+    install: str  # the command that installs it
+    version: tuple[str, ...]  # what makes it say its version on its first line; empty: it cannot
+    lacks: Callable[[Plan], Iterator[CannotDo]]  # what it cannot do of a plan
+    command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
+    read: Callable[[Printed, Plan], Told]  # ValueError: it did not print what it should
+
+    def faults(self, plan: Plan) -> list[CannotDo]:
+        """Everything that it cannot do of a plan; empty: it can do all of it."""
+        return list(self.lacks(plan))
+
+
+def step_of(plan: Plan) -> Step:
+    """The one request of a plan that a driver takes."""
+    return plan.streams[0].scenarios[0].steps[0]
+
+
+def users_of(plan: Plan) -> int:
+    """Connections at once."""
+    workload = plan.streams[0].workload
+    return workload.users if isinstance(workload, Closed) else workload.max_in_flight
+
+
+def requests_of(plan: Plan) -> int | None:
+    """How many requests end it; none: time does."""
+    return plan.streams[0].workload.requests
+
+
+def url_of(plan: Plan) -> str:
+    """What is asked for."""
+    return plan.streams[0].target.origin + step_of(plan).path
+
+
+def seconds(ns: int) -> int:
+    """Whole seconds."""
+    return ns // NS_PER_S
+
+
+def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
+    """What asks more than one request over and over in a closed loop."""
+    yield from _more_than_one_request(plan, name)
+    yield from _more_than_users_at_it(plan, name)
+    stream, step = plan.streams[0], step_of(plan)
+    if plan.warmup_ns:
+        yield CannotDo("warmup", f"{name} knows no warm-up")
+    if plan.feeds or _has_templates(step):
+        yield CannotDo("templates", f"{name} fills no {{{{...}}}}")
+    if step.checks:
+        yield CannotDo("checks", f"{name} checks no answers")
+    if step.expect:
+        yield CannotDo("expect", f"{name} checks no answers for the statuses of the study")
+    if step.auth is not None:
+        yield CannotDo("auth", f"{name} takes no secrets from the environment")
+    if stream.cookies == "keep":
+        yield CannotDo("cookies", f"{name} keeps no cookies")
+    if stream.connection.reuse == "requests":
+        yield CannotDo("connection", f"{name} keeps connections or makes a new one for each request")
+    if stream.connection.pool is not None:
+        yield CannotDo("connections", f"{name} gives each user a connection and has no pool of them")
+    tls = stream.target.tls
+    if tls is not None and not tls.insecure:
+        yield CannotDo("tls", f"{name} verifies no certificates, so ask for none to be verified: insecure")
+    if tls is not None and (tls.ca or tls.certificate or tls.server_name or not tls.resume):
+        yield CannotDo("tls", f"{name}'s TLS has no settings here")
+
+
+def _more_than_one_request(plan: Plan, name: str) -> Iterator[CannotDo]:
+    stream = plan.streams[0]
+    if len(plan.streams) > 1:
+        yield CannotDo("probes", f"{name} sends no probes beside its load")
+    scenario = stream.scenarios[0]
+    if len(stream.scenarios) > 1 or len(scenario.steps) > 1 or scenario.groups:
+        yield CannotDo("mix", f"{name} asks one request over and over: one scenario of one step")
+    elif scenario.steps[0].extract:
+        yield CannotDo("mix", f"{name} extracts no values from answers")
+
+
+def _more_than_users_at_it(plan: Plan, name: str) -> Iterator[CannotDo]:
+    workload = plan.streams[0].workload
+    if not isinstance(workload, Closed):
+        yield CannotDo("rate", f"{name} keeps no rate and no due times")
+        return
+    if workload.profile is not None or workload.ramp_ns:
+        yield CannotDo("shape", f"{name} keeps one level of load")
+    if workload.pace is not None or workload.think.kind != "none" or step_of(plan).think.kind != "none":
+        yield CannotDo("pauses", f"{name}'s users neither think nor keep a pace")
+    if workload.iterations is not None:
+        yield CannotDo("iterations", f"{name} counts no iterations of single users")
+
+
+def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
+    """Times that do not fit a program which counts in seconds."""
+    duration_ns, timeout_ns = plan.duration_ns, plan.streams[0].timeout_ns
+    if duration_ns is not None and (duration_ns % NS_PER_S or duration_ns < NS_PER_S):
+        yield CannotDo("duration", f"{name} counts its duration in whole seconds")
+    if timeout_ns % NS_PER_S or timeout_ns < NS_PER_S:
+        yield CannotDo("timeout", f"{name} counts its time-out in whole seconds")
+
+
+def number_or_time(plan: Plan, name: str) -> Iterator[CannotDo]:
+    """Two ends, for a program that takes one."""
+    if requests_of(plan) is not None and plan.duration_ns is not None:
+        words = f"{name} ends by its number of requests or by time, not by whichever is first"
+        yield CannotDo("requests", words)
+
+
+def leaves_users_idle(plan: Plan) -> bool:
+    """Whether it ends before every user has sent a request."""
+    requests = requests_of(plan)
+    return requests is not None and requests < users_of(plan)
+
+
+def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
+    """The headers of a step, with the type that our engine gives a body of JSON."""
+    if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
+        return step.headers
+    return (*step.headers, ("Content-Type", "application/json"))
+
+
+def body_of(body: Body) -> bytes:
+    """The bytes of a body without templates, as our engine would send them."""
+    if body.kind == "file":
+        return Path(body.path or "").read_bytes()
+    if body.kind == "json":
+        return json.dumps(body.value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return (body.text or "").encode()
+
+
+def body_file(plan: Plan, folder: Path) -> Path:
+    """A file with the body of the request; an empty one where it has none."""
+    file = folder / "body"
+    file.write_bytes(body_of(step_of(plan).body))
+    return file
+
+
+def written(printed: Printed, name: str, *, otherwise: str = "it did not come to its end") -> Any:
+    """What a driver wrote down as JSON at its end.
+
+    Args:
+        printed: What it left behind.
+        name: Of the file.
+        otherwise: What is wrong where there is none.
+
+    Raises:
+        ValueError: There is none, or it is not JSON.
+    """
+    file = printed.folder / name
+    if not file.is_file():
+        raise ValueError(otherwise)
+    return json.loads(file.read_text())
+
+
+def unexpected(statuses: Mapping[str, int]) -> int:
+    """How many answers have a status below 200 or above 399."""
+    return sum(count for status, count in statuses.items() if not 200 <= int(status) < 400)
+
+
+def is_text(content: bytes) -> bool:
+    """Whether the bytes are UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_templates(step: Step) -> bool:
+    texts = [step.path, step.body.text or "", *(value for _, value in step.headers)]
+    texts.append(json.dumps(step.body.value, ensure_ascii=False) if step.body.kind == "json" else "")
+    return any("{{" in text for text in texts)

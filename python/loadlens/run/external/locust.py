@@ -1,0 +1,203 @@
+"""locust: a locustfile that asks one thing and writes down each request, and the statistics of its end.
+
+locust's own percentiles have two digits and its statistics know no status, so each request is taken from its
+event `request`; the number of them must be the one in its statistics (`--json-file`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from loadlens.model.external_load import CannotDo
+from loadlens.model.workload import Plan
+from loadlens.run.external.base import (
+    QUANTILES,
+    Driver,
+    Printed,
+    Request,
+    Times,
+    Told,
+    body_file,
+    common_faults,
+    headers_of,
+    leaves_users_idle,
+    requests_of,
+    step_of,
+    unexpected,
+    url_of,
+    users_of,
+)
+
+SCRIPT = "locustfile.py"
+REQUESTS = "requests.csv"
+TOLD = "loadlens"  # locust puts .json behind it
+ANSWERED = "answered"
+NS = 1e9
+_FILE = """\
+import csv
+import gevent
+import gevent.ssl
+from locust import FastHttpUser, constant, events, task
+from locust.exception import StopUser
+
+METHOD, URL, HEADERS, LEFT, SECONDS = {method!r}, {url!r}, {headers!r}, {requests!r}, {seconds!r}
+CONTEXT = gevent.ssl._create_unverified_context()
+with open({body!r}, "rb") as file:
+    BODY = file.read() or None
+out = open({out!r}, "w", newline="")
+rows = csv.writer(out)
+asked = ended = 0
+
+
+class Load(FastHttpUser):
+    host = URL
+    wait_time = constant(0)
+    connection_timeout = network_timeout = {timeout!r}
+    insecure = True
+    ssl_context_factory = staticmethod(lambda: CONTEXT)  # one of its own takes a user 30 ms of CPU
+
+    @task
+    def ask(self):
+        global asked
+        if LEFT is not None and asked >= LEFT:
+            raise StopUser()
+        if not asked and SECONDS is not None:  # -t would count from before there are users
+            gevent.spawn_later(SECONDS, ENVIRONMENT.runner.quit)
+        asked += 1
+        self.client.request(METHOD, URL, name="request", data=BODY, headers=HEADERS, allow_redirects=False)
+
+
+@events.request.add_listener
+def request_ended(response_time, response_length, response, exception, start_time, **_):
+    global ended
+    status = response.status_code or 0
+    broken = exception is not None and type(exception).__name__ != "LocustBadStatusCode"
+    kind = type(exception).__name__ if broken or not status else {answered!r}
+    rows.writerow((repr(start_time), repr(response_time), status, response_length, kind))
+    ended += 1
+    if ended == LEFT:
+        gevent.spawn(ENVIRONMENT.runner.quit)
+
+
+@events.init.add_listener
+def began(environment, **_):
+    global ENVIRONMENT
+    ENVIRONMENT = environment
+
+
+@events.quit.add_listener
+def ended_all(**_):
+    out.close()
+"""
+
+
+def lacks(plan: Plan) -> Iterator[CannotDo]:
+    yield from common_faults(plan, "locust")
+    if plan.threads not in (None, 1):
+        yield CannotDo("threads", "locust has one process here")
+    if leaves_users_idle(plan):
+        yield CannotDo("requests", "locust wants at least as many requests as users")
+
+
+def command(plan: Plan, folder: Path) -> list[str]:
+    users, stream, step = users_of(plan), plan.streams[0], step_of(plan)
+    script = folder / SCRIPT
+    headers = dict(headers_of(step))
+    if not any(name.lower() == "accept-encoding" for name in headers):
+        headers["Accept-Encoding"] = "identity"  # locust asks for gzip, where our engine asks for nothing
+    if stream.connection.reuse == "new":
+        headers["Connection"] = "close"
+    script.write_text(
+        _FILE.format(
+            method=step.method,
+            url=url_of(plan),
+            headers=headers,
+            requests=requests_of(plan),
+            seconds=None if plan.duration_ns is None else plan.duration_ns / NS,
+            body=str(body_file(plan, folder)),
+            out=str(folder / REQUESTS),
+            timeout=stream.timeout_ns / NS,
+            answered=ANSWERED,
+        ),
+        encoding="utf-8",
+    )
+    words = ["locust", "-f", str(script), "--headless", "-u", str(users), "-r", str(users)]
+    return [*words, "--only-summary", "-L", "ERROR", "--exit-code-on-error", "0", "--json-file",
+            str(folder / TOLD)]  # fmt: skip
+
+
+def read(printed: Printed, plan: Plan) -> Told:
+    file, statistics = printed.folder / REQUESTS, printed.folder / f"{TOLD}.json"
+    if not file.is_file() or not statistics.is_file():
+        raise ValueError("it did not come to its end")
+    began_unix_s, requests, errors = _requests(file)
+    counted = sum(int(entry["num_requests"]) for entry in json.loads(statistics.read_text()))
+    if counted != len(requests):
+        raise ValueError(f"it counts {counted} requests and gave its listener {len(requests)}")
+    answered = [one for one in requests if not one.is_failed]
+    statuses: dict[str, int] = {}
+    for one in answered:
+        statuses[str(one.status)] = statuses.get(str(one.status), 0) + 1
+    return Told(
+        seconds=max((round(one.sent_s * NS) + round(one.seconds * NS) for one in requests), default=0) / NS,
+        answered=len(answered),
+        unexpected_status=unexpected(statuses),
+        failed=len(requests) - len(answered),
+        errors=errors,
+        times=_times([one.seconds for one in answered if 200 <= one.status < 400]),
+        statuses=statuses,
+        bytes_in_bodies=sum(one.body_bytes for one in answered),
+        notes=("its time-out bounds connecting and each wait for bytes, not a whole request",),
+        began_unix_s=began_unix_s,
+        requests=requests,
+    )
+
+
+def _requests(file: Path) -> tuple[float | None, list[Request], dict[str, int]]:
+    """When the first was sent, all of them by when they were sent, and how often each error came."""
+    with file.open(newline="") as lines:
+        rows = [
+            (float(sent), float(ms) / 1e3, int(status), int(size), kind)
+            for sent, ms, status, size, kind in csv.reader(lines)
+        ]
+    rows.sort()
+    began = rows[0][0] if rows else None
+    errors: dict[str, int] = {}
+    requests = []
+    for sent, took, status, size, kind in rows:
+        if kind != ANSWERED:
+            errors[kind] = errors.get(kind, 0) + 1
+        requests.append(Request(sent - (began or 0.0), took, status, size, kind != ANSWERED))
+    return began, requests, errors
+
+
+def _times(took: Sequence[float]) -> Times | None:
+    """Of successes: what at least so large a share of them took at most."""
+    if not took:
+        return None
+    ordered, count = sorted(took), len(took)
+    mean = math.fsum(ordered) / count
+    squares = math.fsum((value - mean) ** 2 for value in ordered)
+    return Times(
+        count=count,
+        mean=mean,
+        deviation=math.sqrt(squares / (count - 1)) if count > 1 else None,
+        least=ordered[0],
+        most=ordered[-1],
+        quantiles={name: ordered[math.ceil(share * count) - 1] for name, share in QUANTILES.items()},
+    )
+
+
+LOCUST = Driver(
+    name="locust",
+    program="locust",
+    install="pip install locust",
+    version=("locust", "--version"),
+    lacks=lacks,
+    command=command,
+    read=read,
+)

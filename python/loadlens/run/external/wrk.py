@@ -1,0 +1,187 @@
+"""wrk: its own script interface gives whole counts, and every latency that it kept.
+
+wrk adds to its latencies before it shows them: for each that took more than twice the mean interval between
+a connection's requests it invents earlier ones (`stats_correct`, src/stats.c). What it adds follows from what
+it measured, so it can be taken away again, and the sum says whether that came out: as many are left as
+requests were timed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loadlens.model.external_load import CannotDo
+from loadlens.model.workload import Plan
+from loadlens.run.external.base import (
+    QUANTILES,
+    Driver,
+    Printed,
+    Times,
+    Told,
+    body_of,
+    common_faults,
+    headers_of,
+    requests_of,
+    seconds,
+    step_of,
+    url_of,
+    users_of,
+    whole_seconds,
+    written,
+)
+
+SCRIPT = "loadlens.lua"
+TOLD = "loadlens.json"
+USUAL_THREADS = 2
+DONE = """
+function done(summary, latency, requests)
+   local out = assert(io.open(%s, "w"))
+   local e = summary.errors
+   out:write(string.format(
+      '{"duration_us":%%.0f,"requests":%%.0f,"bytes":%%.0f,"connect":%%.0f,"read":%%.0f,"write":%%.0f,' ..
+      '"status":%%.0f,"timeout":%%.0f,"latency_us":[',
+      summary.duration, summary.requests, summary.bytes, e.connect, e.read, e.write, e.status, e.timeout))
+   for i = 1, #latency do
+      local value, count = latency(i)
+      out:write(string.format("%%s[%%.0f,%%.0f]", i > 1 and "," or "", value, count))
+   end
+   out:write("]}\\n")
+   out:close()
+end
+"""
+
+
+def lacks(plan: Plan) -> Iterator[CannotDo]:
+    yield from common_faults(plan, "wrk")
+    if requests_of(plan) is not None or plan.duration_ns is None:
+        yield CannotDo("requests", "wrk runs for a time and counts to no number of requests")
+    yield from whole_seconds(plan, "wrk")
+    if step_of(plan).method == "HEAD":
+        yield CannotDo("method", "wrk waits for the body of an answer to HEAD")
+
+
+def command(plan: Plan, folder: Path) -> list[str]:
+    script = folder / SCRIPT
+    script.write_text(_script(plan, folder / TOLD))
+    users = users_of(plan)
+    words = ["wrk", "-t", str(_threads(plan, users)), "-c", str(users)]
+    words += ["-d", f"{seconds(plan.duration_ns or 0)}s", "-T", f"{seconds(plan.streams[0].timeout_ns)}s"]
+    return [*words, "-s", str(script), url_of(plan)]
+
+
+def _threads(plan: Plan, users: int) -> int:
+    """As many as divide the connections: wrk leaves out those that are over."""
+    wanted = plan.threads or min(USUAL_THREADS, os.cpu_count() or 1)
+    return next(threads for threads in range(min(wanted, users), 0, -1) if users % threads == 0)
+
+
+def _script(plan: Plan, told: Path) -> str:
+    step = step_of(plan)
+    lines = [f"wrk.method = {_quoted(step.method.encode())}"]
+    for name, value in headers_of(step):
+        lines.append(f"wrk.headers[{_quoted(name.encode())}] = {_quoted(value.encode())}")
+    if plan.streams[0].connection.reuse == "new":
+        lines.append('wrk.headers["Connection"] = "close"')
+    if step.body.kind != "none":
+        lines.append(f"wrk.body = {_quoted(body_of(step.body))}")
+    return "\n".join(lines) + "\n" + DONE % _quoted(str(told).encode())
+
+
+def _quoted(content: bytes) -> str:
+    """A Lua string of any bytes."""
+    plain = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03d}" for byte in content)
+    return f'"{"".join(plain)}"'
+
+
+def read(printed: Printed, plan: Plan) -> Told:
+    told: dict[str, Any] = written(printed, TOLD)
+    requests, users = told["requests"], users_of(plan)
+    shown = {int(value): int(count) for value, count in told["latency_us"]}
+    measured = without_additions(shown, requests=requests, connections=users, duration_us=told["duration_us"])
+    timed = requests - told["timeout"]
+    if sum(measured.values()) == timed:
+        notes = _added(sum(shown.values()) - timed)
+        times: Times | None = _times(measured, censored=told["timeout"])
+    else:
+        notes, times = ("wrk's latencies are left out: what it added to them does not come out even",), None
+    if told["timeout"]:
+        notes += (f"{told['timeout']} answers took longer than the time-out; wrk leaves out their times",)
+    return Told(
+        seconds=told["duration_us"] / 1e6,
+        answered=requests,
+        unexpected_status=told["status"],
+        failed=told["connect"] + told["read"] + told["write"],
+        errors={name: told[name] for name in ("connect", "read", "write", "timeout")},
+        times=times,
+        bytes_in=told["bytes"],
+        notes=notes,
+    )
+
+
+def _added(count: int) -> tuple[str, ...]:
+    return (f"{count} latencies that wrk adds and no request had are taken away again",) if count else ()
+
+
+def without_additions(
+    shown: Mapping[int, int], *, requests: int, connections: int, duration_us: int
+) -> dict[int, int]:
+    """The latencies that wrk measured, in microseconds with their counts, from those that it shows.
+
+    From the largest down, so that each count is free of what larger ones added to it when its turn comes.
+    """
+    left = dict(shown)
+    if requests // connections == 0:
+        return left
+    expected = duration_us // (requests // connections)
+    for value in sorted(shown, reverse=True):
+        count = left[value]
+        if value < 2 * expected or count <= 0:
+            continue
+        earlier = value - expected
+        while earlier > expected:
+            left[earlier] = left.get(earlier, 0) - count
+            earlier -= expected
+    return {value: count for value, count in left.items() if count}
+
+
+def _times(measured: Mapping[int, int], *, censored: int) -> Times | None:
+    """Counts by microsecond as a distribution; what took too long lies above all of them."""
+    rows = sorted(measured.items())
+    count = sum(measured.values())
+    if not count:
+        return None
+    mean = sum(value * n for value, n in rows) / count
+    squares = sum(n * (value - mean) ** 2 for value, n in rows)
+    quantiles: dict[str, float] = {}
+    for name, share in QUANTILES.items():
+        rank, below = math.ceil(share * (count + censored)), 0
+        for value, n in rows:
+            below += n
+            if below >= rank:
+                quantiles[name] = value / 1e6
+                break
+    return Times(
+        count=count,
+        censored=censored,
+        mean=None if censored else mean / 1e6,
+        deviation=None if censored or count < 2 else math.sqrt(squares / (count - 1)) / 1e6,
+        least=rows[0][0] / 1e6,
+        most=None if censored else rows[-1][0] / 1e6,
+        quantiles=quantiles,
+        rounding=dict.fromkeys(("min", "max", "quantiles"), 1e-6),
+    )
+
+
+WRK = Driver(
+    name="wrk",
+    program="wrk",
+    install="apt-get install wrk",
+    version=("wrk", "-v"),
+    lacks=lacks,
+    command=command,
+    read=read,
+)

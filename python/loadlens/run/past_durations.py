@@ -1,0 +1,38 @@
+"""What earlier runs of a study cost on this machine: the best estimate of the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loadlens import record
+from loadlens.errors import RecordError
+from loadlens.model.trial import TrialStatus
+from loadlens.study.plan import Seen
+
+MOST_RUNS = 5  # the last ones: older ones were of another study under the same name, or another machine
+
+
+def seen(runs: Path, study: str) -> tuple[Seen, ...]:
+    """Complete trials of a study's last runs under a folder; records that do not open are passed over."""
+    found: list[Seen] = []
+    for path in record.runs_of(runs, study)[:MOST_RUNS]:
+        try:
+            trials = record.open_run(path).trials
+        except RecordError:
+            continue
+        found += [one for trial in trials if (one := _of(trial)) is not None]
+    return tuple(found)
+
+
+def _of(trial: record.TrialRecord) -> Seen | None:
+    if trial.status is not TrialStatus.COMPLETE or trial.engine is None:
+        return None
+    load_s = float(trial.engine["warmup_s"]) + float(trial.engine["measured_s"])
+    loads = [s["requests"] for s in trial.engine["streams"] if s["role"] == "load"]
+    # Another program that made the load may not say how many it sent: then those that ended.
+    issued = sum(r["answered"] + r["failed"] if r["issued"] is None else r["issued"] for r in loads)
+    if load_s <= 0:
+        return None
+    took_s = (trial.ended_unix_ns - trial.began_unix_ns) / 1e9
+    slug, experiment = str(trial.case["slug"]), str(trial.case["experiment"])
+    return Seen(slug, experiment, issued / load_s, max(0.0, took_s - load_s))

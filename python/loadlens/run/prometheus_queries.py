@@ -1,0 +1,119 @@
+"""The report's PromQL, asked of the testbed's Prometheus before it ends with the trial.
+
+What is kept is plain data: each expression's values over the measured part, seconds since the trial began.
+Where there is no server the record says why, and the report evaluates what our own scrapes recorded.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from loadlens import promql
+from loadlens.engine import Result
+from loadlens.model.study import Query
+from loadlens.study.plan.reporting import queries_of, window_of
+from loadlens.testbed import Testbed
+
+ANSWER_WITHIN_S = 30.0
+LARGEST_BYTES = 64 << 20
+MOST_SERIES = 200  # of one expression
+
+
+def ask(report: Mapping[str, Any], testbed: Testbed, result: Result) -> dict[str, Any] | None:
+    """What the server says to every expression; none when nothing was asked or measured."""
+    queries = queries_of(report)
+    if not queries or not result["measured_s"]:
+        return None
+    servers = testbed.metric_servers()
+    if not servers:
+        reasons = [why for name, why in testbed.absent.items()]
+        return {"by": None, "why": "; ".join(reasons) or "the study runs no Prometheus", "answers": []}
+    service, url = next(iter(servers.items()))
+    begin = float(result["warmup_s"])
+    begin, end = window_of(report).of(begin, begin + float(result["measured_s"]))
+    server = _Server(url, result["t0_unix_ns"] / 1e9)
+    try:
+        version = server.version()
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return {"by": None, "why": f"{service} did not answer: {_words(error)}", "answers": []}
+    return {
+        "by": {"server": "prometheus", "service": service, "version": version},
+        "why": "",
+        "begin_s": begin,
+        "end_s": end,
+        "answers": [_answer(server, query, begin, end) for query in queries],
+    }
+
+
+def _answer(server: _Server, query: Query, begin: float, end: float) -> dict[str, Any]:
+    text = promql.filled(query.expression, end - begin)
+    when = promql.moments(query.expression, begin, end, query.step_s)
+    content = {"name": query.name, "expression": query.expression, "sent": text}
+    try:
+        series, left_out = server.values(text, when)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return content | {"series": [], "error": _words(error)}
+    return content | {"series": series, "left_out": left_out, "error": None}
+
+
+class _Server:
+    """The HTTP interface of a Prometheus, version 1."""
+
+    def __init__(self, url: str, zero_unix_s: float) -> None:
+        parts = urlsplit(url)
+        self._host, self._port, self._zero = parts.hostname or "", parts.port or 80, zero_unix_s
+
+    def version(self) -> str:
+        """Of the server."""
+        return str(self._ask("/api/v1/status/buildinfo", {})["version"])
+
+    def values(self, text: str, when: promql.Moments) -> tuple[list[dict[str, Any]], int]:
+        """Each series with its times and values, and how many series were too many."""
+        found = self._ask(
+            "/api/v1/query_range",
+            {
+                "query": text,
+                "start": f"{self._zero + when.first_s:.3f}",
+                "end": f"{self._zero + when.last_s:.3f}",
+                "step": f"{when.step_s:.6f}",
+            },
+        )["result"]
+        series = [
+            {
+                "labels": one["metric"],
+                "times_s": [round(float(time) - self._zero, 6) for time, _ in one["values"]],
+                "values": [_number(value) for _, value in one["values"]],
+            }
+            for one in found[:MOST_SERIES]
+        ]
+        return series, max(0, len(found) - MOST_SERIES)
+
+    def _ask(self, path: str, parameters: Mapping[str, str]) -> Any:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=ANSWER_WITHIN_S)
+        try:
+            form = {"Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST" if parameters else "GET", path, urlencode(parameters) or None, form)
+            body = connection.getresponse().read(LARGEST_BYTES + 1)
+        finally:
+            connection.close()
+        if len(body) > LARGEST_BYTES:
+            raise ValueError(f"an answer of more than {LARGEST_BYTES >> 20} MiB")
+        content = json.loads(body)
+        if not isinstance(content, dict) or content.get("status") != "success":
+            said = content.get("error") if isinstance(content, dict) else None
+            raise ValueError(str(said or "an answer that is not Prometheus's")[:500])
+        return content["data"]
+
+
+def _number(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _words(error: Exception) -> str:
+    return str(error)[:500] or type(error).__name__

@@ -1,0 +1,369 @@
+"""A study's trials in their order: builds once, runs each, repeats what was invalid, can be taken up again.
+
+Every case once a block, in the order of the plan; an invalid trial is repeated once at the end of its block.
+What is done stays, whatever ends the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from loadlens import engine
+from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
+from loadlens.model.study import Case, PlannedTrial, Study
+from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Target
+from loadlens.record import RunRecord, RunWriter, create_run, open_run, resume_run
+from loadlens.run import engine_plan, environment, external_load, warm_up
+from loadlens.run.calibrated_values import calibrate_all
+from loadlens.run.external import cannot_do
+from loadlens.run.interrupts import Interrupts
+from loadlens.run.progress import (
+    Building,
+    Event,
+    Foretold,
+    Progress,
+    RunEnded,
+    RunStarted,
+    Silent,
+    Step,
+    Stopping,
+    TrialEnded,
+    TrialStarted,
+    Warned,
+)
+from loadlens.run.study_trial import Around, Conducted, conduct
+from loadlens.run.testbed_pool import Bench, Preparations, prepare_all
+from loadlens.run.time_left import Clock, Remaining
+from loadlens.study import plan as design
+from loadlens.testbed import default_cache
+
+# A record and slugs of its held-out cases -> what is foretold of each (docs/reference/record.md).
+Foretell = Callable[[RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]
+
+FRUITLESS_STARTS = 3  # trials in a row whose services do not come up before the run gives up
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    *,
+    resume: bool = False,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    interrupts: Interrupts | None = None,
+    foretell: Foretell | None = None,
+) -> Path:
+    """Run what is left of a study and return its record.
+
+    Args:
+        study: As planned.
+        out: The record: a new folder, or with `resume` one that was begun.
+        resume: Go on with the trials that have no complete attempt.
+        progress: Is told how it goes.
+        cache: Of built environments; none: the user's.
+        interrupts: Who asks for an early end; none: Ctrl-C and SIGTERM, for the length of this call.
+        foretell: Predicts held-out cases from what the record holds before the first of them begins; none:
+        nobody.
+
+    Raises:
+        TestbedError: A build failed, or services do not come up; what was done stays.
+        RecordError: The record cannot be made, taken up or written.
+        Stopped: Somebody asked for the end; what was done stays.
+    """
+    listener = progress or Silent()
+    if interrupts is None:
+        with Interrupts() as own:
+            return _run(study, out, resume, listener, cache or default_cache(), own, foretell)
+    return _run(study, out, resume, listener, cache or default_cache(), interrupts, foretell)
+
+
+def _run(
+    study: Study,
+    out: Path,
+    resume: bool,
+    progress: Progress,
+    cache: Path,
+    interrupts: Interrupts,
+    foretell: Foretell | None,
+) -> Path:
+    trials = design.order(study)
+    refuse_bad_plans(trials)
+    external_load.demand(study)
+    if resume:
+        writer = resume_run(out, study, trials)
+    else:
+        refuse_taken(out)
+    try:
+        with interrupts.allowed():
+            preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
+            kept = open_run(out).environment.get("calibrated") or () if resume else ()
+            calibrations = calibrate_all(
+                study, preparations, before=kept, on_line=lambda line: progress.tell(Building(line))
+            )
+        preparations.values_of = calibrations.values_of
+        now = environment.of_machine(Path(study.folder)) | {"builds": preparations.builds()}
+        if parts := preparations.parts():
+            now["parts"] = parts
+        if calibrations.found:
+            now["calibrated"] = calibrations.as_plain()
+        if resume:
+            before = open_run(out).environment
+            writer.event("resumed", environment=environment.differences(before, now), command=now["command"])
+        else:
+            before = now
+            writer = create_run(out, study, trials, now)
+    except BaseException:
+        if resume:
+            writer.close()
+        raise
+    with writer:
+        _Run(study, trials, writer, preparations, progress, interrupts, before, foretell).go()
+    return writer.path
+
+
+def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
+    """Let the engine look at the plan of every case before anything is started.
+
+    Raises:
+        PlanError: The engine will refuse one, or its driver cannot do it; case and faults are named.
+    """
+    nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # where the load goes is not known before services are up
+    for case, trial in {trial.case.slug: trial for trial in trials}.items():
+        plan, driver = engine_plan.plan_of(trial, nowhere), trial.case.driver
+        faults = engine.validate(plan.to_json())
+        if faults:
+            words = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
+            raise PlanError(f"the engine refuses the plan of case {case}: {words}")
+        lacks = [] if driver is None else cannot_do(driver, plan)
+        if lacks:
+            raise PlanError(f"case {case}: {'; '.join(lack.words for lack in lacks)}")
+
+
+def refuse_taken(out: Path) -> None:
+    """Refuse a folder that holds something before anything is built."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RecordError(
+            "the folder for the record already holds something",
+            where=str(out),
+            hint="go on with --resume, or give another folder with --out",
+        )
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of a run while it goes."""
+
+    study: Study
+    trials: Sequence[PlannedTrial]
+    writer: RunWriter
+    preparations: Preparations
+    progress: Progress
+    interrupts: Interrupts
+    environment: Mapping[str, Any]
+    foretell: Foretell | None = None
+    clock: Clock = field(default_factory=Clock)
+    complete: set[tuple[str, int]] = field(default_factory=set)
+    cuts_ns: dict[str, int] = field(default_factory=dict)  # case -> the longest time to settle so far
+    lasted_s: dict[str, float] = field(default_factory=dict)  # case that ends by a number -> its last load
+    fruitless_starts: int = 0
+    reset_for: tuple[object, ...] | None = None  # the block and services that data were last put back for
+
+    def go(self) -> None:
+        """All that is left, block by block."""
+        record = open_run(self.writer.path)
+        left = {(trial["case"], trial["block"]) for trial in record.unfinished()}
+        self.complete = {self._key(trial) for trial in self.trials} - left
+        pending = [trial for trial in self.trials if self._key(trial) in left]
+        self._take_up(record, pending)
+        self._tell(
+            RunStarted(
+                self.writer.path,
+                self.study.name,
+                self.study.question,
+                trials=len(self.trials),
+                done=len(self.complete),
+                planned_s=self._planned_s(pending),
+            )
+        )
+        with Bench(
+            self.preparations,
+            marker=self.writer.id,
+            shared_logs=self.writer.shared_logs,
+            tell=self._testbed_event,
+        ) as bench:
+            around = Around(
+                self.writer, bench, self.interrupts, self.progress, self.environment, self.study.report
+            )
+            try:
+                for _block, trials in groupby(pending, key=lambda trial: trial.block):
+                    self._block(list(trials), around)
+            except LoadlensError as fault:
+                self._ended(stopped=True, words=fault.message)
+                raise
+        if self.interrupts.is_news():
+            self._tell(Stopping())
+        self._ended(stopped=self.interrupts.is_set)
+        self.interrupts.check()
+
+    def _block(self, trials: Sequence[PlannedTrial], around: Around) -> None:
+        """Each trial once, then those that were invalid once more."""
+        again: list[PlannedTrial] = []
+        for trial in trials:
+            if self.interrupts.is_set:
+                return
+            if self._one(trial, around, may_repeat=True) is TrialStatus.INVALID:
+                again.append(trial)
+        for trial in again:
+            if self.interrupts.is_set:
+                return
+            self._one(trial, around, may_repeat=False)
+
+    def _predict(self) -> None:
+        """Write down what is foretold of every held-out case that was neither predicted nor begun before."""
+        if self.foretell is None:
+            return
+        predict, self.foretell = self.foretell, None
+        record = open_run(self.writer.path)
+        begun = {trial.case["slug"] for trial in record.trials}
+        cases = {case.slug: case.name for case in self.study.cases if case.held_out}
+        left = [slug for slug in cases if slug not in begun and slug not in record.predictions]
+        if not left:
+            return
+        self._tell(Step("predicting held-out cases"))
+        for slug, content in predict(record, left).items():
+            self.writer.predict(slug, content)
+            self._tell(Foretold(cases[slug], _in_words(content)))
+
+    def _one(self, trial: PlannedTrial, around: Around, *, may_repeat: bool) -> TrialStatus:
+        if trial.case.held_out:
+            self._predict()
+        number = trial.position
+        attempt = self.writer.next_attempt(trial)
+        self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
+        began = time.monotonic()
+        cut_ns = self.cuts_ns.get(trial.case.slug, 0)
+        done = conduct(trial, around, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
+        if done.status is TrialStatus.COMPLETE:
+            self.complete.add(self._key(trial))
+            self._learn(trial.case, done, time.monotonic() - began)
+        self._tell_ended(trial, done, attempt, will_repeat=may_repeat)
+        self._give_up_if_nothing_starts(done)
+        return done.status
+
+    def _reset_is_due(self, trial: PlannedTrial) -> bool:
+        """Before every trial, or before the first of a block on the same services."""
+        reset = trial.case.reset
+        if reset is None:
+            return False
+        place = (trial.block, trial.case.services, reset)
+        due = reset.before == "trial" or self.reset_for != place or trial.case.fresh == "trial"
+        self.reset_for = place
+        return due
+
+    def _take_up(self, record: RunRecord, pending: Sequence[PlannedTrial]) -> None:
+        """Know of the cases that are left what their trials before the resume have shown."""
+        cases = {trial.case.slug: trial.case for trial in pending}
+        for trial in record.trials:
+            case = cases.get(trial.case["slug"])
+            if case is not None and trial.status is TrialStatus.COMPLETE and trial.engine is not None:
+                self._know(case, trial.engine, trial.path)
+
+    def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
+        """From a complete trial: its overhead, and what the next of its case goes by."""
+        if done.engine is not None:
+            self.clock.learn(_load_s(done.engine), took_s)
+            self._know(case, done.engine, done.trial.path)
+
+    def _know(self, case: Case, engine: Mapping[str, Any], path: Path) -> None:
+        """From a complete trial: how long its load lasted, and the warm-up for the next of the case."""
+        if case.duration_ns is None:
+            self.lasted_s[case.slug] = _load_s(engine)
+        if case.warmup_ns is None and case.duration_ns is not None:
+            try:
+                settled = warm_up.settled_after_ns(path)
+            except RecordError as fault:
+                self._tell(Warned(f"cannot see when {case.name} settled: {fault.message}"))
+                return
+            self.cuts_ns[case.slug] = max(settled, self.cuts_ns.get(case.slug, 0))
+
+    def _give_up_if_nothing_starts(self, done: Conducted) -> None:
+        """Services that never come up are a fault of the testbed, not data."""
+        if done.came_up or done.fault is None:
+            self.fruitless_starts = 0 if done.came_up else self.fruitless_starts
+            return
+        self.fruitless_starts += 1
+        never_up = not self.complete and self.fruitless_starts == 1 and self.clock.overheads_s == []
+        if never_up or self.fruitless_starts >= FRUITLESS_STARTS:
+            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
+
+    def _tell_ended(self, trial: PlannedTrial, done: Conducted, attempt: int, *, will_repeat: bool) -> None:
+        load = next(iter((done.engine or {}).get("streams", [])), None)
+        requests = {} if load is None else load["requests"]
+        self._tell(
+            TrialEnded(
+                trial,
+                trial.position,
+                len(self.trials),
+                attempt,
+                done.status,
+                tuple(done.reasons),
+                throughput_rps=None if load is None else load["throughput_rps"]["value"],
+                failed=requests.get("failed") or 0,
+                will_repeat=will_repeat and done.status is TrialStatus.INVALID,
+                remaining=self._remaining(),
+                unexpected_status=requests.get("unexpected_status") or 0,
+                check_failed=requests.get("check_failed") or 0,
+            )
+        )
+
+    def _ended(self, *, stopped: bool, words: str | None = None) -> None:
+        reason = {} if words is None else {"reason": words.splitlines()[0]}
+        self.writer.event("stopped" if stopped else "ended", complete=len(self.complete), **reason)
+        self._tell(RunEnded(self.writer.path, len(self.complete), len(self.trials), stopped))
+
+    def _remaining(self) -> Remaining:
+        left = [trial for trial in self.trials if self._key(trial) not in self.complete]
+        return self.clock.left(self._planned_s(left), len(left))
+
+    def _planned_s(self, trials: Sequence[PlannedTrial]) -> float:
+        return sum(
+            self.lasted_s.get(trial.case.slug)
+            or engine_plan.planned_s(trial.case, self.cuts_ns.get(trial.case.slug, 0))
+            for trial in trials
+        )
+
+    def _testbed_event(self, event: Mapping[str, object]) -> None:
+        content = dict(event)
+        self.writer.event(str(content.pop("event")), **content)
+        if event["event"] == "leak":
+            self._tell(Warned(str(event["words"])))
+
+    def _tell(self, event: Event) -> None:
+        self.progress.tell(event)
+
+    @staticmethod
+    def _key(trial: PlannedTrial) -> tuple[str, int]:
+        return (trial.case.slug, trial.block)
+
+
+def _in_words(prediction: Mapping[str, Any]) -> str:
+    """Throughput and mean time that are foretold, or why nothing is."""
+    if prediction.get("undecided"):
+        return f"undecided: {prediction['undecided']}"
+    said = []
+    for figure in prediction["predicted"]:
+        if figure["step"] is None and figure["metric"] in ("throughput", "response_time.mean"):
+            unit = "/s" if figure["unit"] == "1/s" else " s"
+            said.append(f"{figure['point']:.3g}{unit} ({figure['low']:.3g}-{figure['high']:.3g})")
+    return ", ".join(said)
+
+
+def _load_s(engine: Mapping[str, Any]) -> float:
+    """How long the load of a trial lasted."""
+    return float(engine["warmup_s"]) + float(engine["measured_s"])

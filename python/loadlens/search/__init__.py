@@ -1,0 +1,14 @@
+"""The next trial from the last ones: finds a ladder of loads by itself, and says what it shows.
+
+`ladder.py` decides, `guard.py` looks at a load while it runs, `trials.py` says what a decision is as a case
+of a study, `explore.py` carries it out through `run`, `answer.py` reads the record and answers.
+"""
+
+from __future__ import annotations
+
+from loadlens.search.answer import explanation
+from loadlens.search.explore import Explored, explore
+from loadlens.search.ladder import Bounds
+from loadlens.search.step_cases import Aim
+
+__all__ = ["Aim", "Bounds", "Explored", "explanation", "explore"]

@@ -1,0 +1,417 @@
+"""Which load comes next: decided from the trials so far and the time that is left. Pure; nothing runs here.
+
+A first look asks each URL a few times, calmly. Then users double from one on until more of them bring no more
+and the last level lies well beyond the knee, as `estimate/saturation.py` has it. What time is left makes the
+answer firmer: the highest level twice more (three trials have an interval between them), the level at the
+knee twice more, and one light load with frequent probes, for which time is kept from eight users on: few
+users show only pauses that several probes waited for. What stands in the way ends it, and is named.
+
+A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
+refused the ladder begins anew with users who pause as long as an answer takes alone: one, and then as many
+as ask no more than those did who were not refused any. Where the highest level alone is refused some, one
+more shows whether the same get through: then what refuses is a limit.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from loadlens.estimate import saturation as load
+from loadlens.estimate.interval import Insufficient
+
+Kind = Literal["look", "climb", "dense"]
+End = Literal["complete", "harm", "rate", "broken"]
+Because = Literal[
+    "saturated",  # the ladder went well beyond the knee
+    "budget",  # the time was up before that
+    "rate_cap",  # the next level would have asked more than is allowed
+    "most_users",
+    "harm",  # too many requests failed
+    "fails_alone",  # they did so with one user
+    "refused",  # every request was turned away with 429 or 503
+    "no_answer",  # nothing came back in the time
+    "broken",  # a step could not be measured, twice
+    "generator",  # the generator was the limit
+    "interrupted",
+]
+
+LOOK_S: Final = 3.0  # at most
+LOOK_THINK_S: Final = 0.02
+LOOKS_EACH: Final = 5  # requests to each URL
+MEASURED_SHARE: Final = 1 / 18  # of the budget: ten levels, repeats and what each trial costs beside its load
+SHORTEST_S, LONGEST_S = 2.0, 10.0
+LONGEST_SHARE: Final = 1 / 8
+RESPONSES: Final = 8.0  # response times that a trial should last: what its edges cut off then hardly counts
+COMPLETIONS: Final = 40.0
+WARMUP_RESPONSES: Final = 2.0
+FIRST_OVERHEAD_S: Final = 2.5  # of a trial beside its load, before one has shown it: monitors, drain, seal
+TRIALS: Final = 3  # the fewest with an interval between them
+LEAST_TOP: Final = 8  # users: how a full service treats a few more tells causes apart, and costs little
+CALM: Final = 4.0  # one user alone must stay this far below the rate cap, or else users pause
+REFUSED: Final = 0.10  # of the requests: from there on users pause
+PAUSED_USERS: Final = 8.0  # so many users with pauses cannot pass the rate cap, however fast the service is
+PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
+PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
+PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
+DENSE_LONGER: Final = 2.0  # than a level
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a search may cost the one who waits, and the service."""
+
+    budget_s: float
+    rate_cap_per_s: float
+    most_users: int
+    harm_share: float = 0.10  # of requests that fail, refusals with 429 and 503 left out
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One trial as it was seen, as far as decisions need it."""
+
+    kind: Kind
+    users: int
+    end: End
+    ok_per_s: float = 0.0  # successes of the load
+    asked_per_s: float = 0.0  # all that ended, of load and probes
+    mean_s: float | None = None  # response time of successes
+    failed_share: float = 0.0  # of what ended; refusals with 429 and 503 are no failures
+    refused_share: float = 0.0
+    ended: int = 0  # requests of the load
+    pause_s: float = 0.0  # of each user between two requests
+    load_s: float = 0.0  # how long the load was on, warm-up included
+    took_s: float = 0.0  # the whole trial
+    is_generator_full: bool = False
+    failure: str = ""  # what most of those that failed came to
+    words: str = ""  # why it did not end as planned
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The next trial."""
+
+    kind: Kind
+    users: int
+    warmup_s: float
+    measured_s: float
+    pause_s: float = 0.0  # of each user between two requests
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """No more trials, and why."""
+
+    because: Because
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """All complete trials of one number of users."""
+
+    users: int
+    ok_per_s: tuple[float, ...]
+    mean_s: float | None
+
+    @property
+    def rate(self) -> float:
+        """Mean over its trials."""
+        return statistics.fmean(self.ok_per_s)
+
+
+def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
+    """Return the next trial, or why there is none.
+
+    Args:
+        seen: Every trial so far, in order.
+        left_s: Of the budget.
+        bounds: What must not be passed.
+    """
+    if not seen:
+        return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or _too_short(bounds)
+    stop = _standing_in_the_way(seen, bounds)
+    if stop is not None:
+        return stop
+    last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
+    if last.end == "broken":
+        again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds), last.pause_s)
+        return _affordable(again, seen, left_s) or _out_of_time(seen)
+    levels = levels_of(seen, pause)
+    if not levels:
+        first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
+        return _affordable(first, seen, left_s) or _out_of_time(seen)
+    calm = _known_calm(seen, pause)
+    known = calm.users if calm is not None and len(levels) == 1 else 0
+    users = min(max(2 * levels[-1].users, known), bounds.most_users)
+    higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
+    end = _end_of_climb(seen, levels, pause, bounds)
+    dense = _dense(seen, pause, bounds)
+    kept_s = _kept_for(dense, seen, left_s)
+    if end is None:
+        room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
+        return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
+    is_early = end.because == "saturated" and (
+        levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
+    )
+    is_allowed = _bound_in_the_way(seen, levels, bounds) is None
+    if is_early and is_allowed and _affordable(higher, seen, left_s):
+        return higher
+    for level in _worth_repeating(levels, end):
+        again, is_begun = _again(level, seen, pause), len(level.ok_per_s) > 1
+        if _cost_s(again, seen) * (TRIALS - len(level.ok_per_s)) <= (left_s if is_begun else left_s - kept_s):
+            return again
+    return dense if kept_s else end
+
+
+def _known_calm(seen: Sequence[Seen], pause: float) -> Level | None:
+    """So many users with this pause ask no more than the most with a shorter one who were refused nothing."""
+    hasty = [
+        one
+        for one in seen
+        if one.kind == "climb" and one.end == "complete" and one.pause_s < pause and not one.refused_share
+    ]
+    most = max(hasty, key=lambda one: one.users, default=None)
+    if most is None or not most.mean_s:
+        return None
+    users = int(most.users * (most.mean_s + pause) / (most.mean_s + most.pause_s))
+    return Level(users, (most.ok_per_s,), most.mean_s)
+
+
+def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
+    """How long users pause from now on: as they did, or longer once a tenth was refused."""
+    alone = _alone_s(seen)
+    usual = think_s(alone, rate_cap_per_s)
+    refuses = any(one.kind == "climb" and one.refused_share >= REFUSED for one in seen)
+    return max(usual, alone) if refuses else usual
+
+
+def think_s(alone_s: float, rate_cap_per_s: float) -> float:
+    """Pause of a user between two requests: none, unless one user alone comes near the rate cap.
+
+    Args:
+        alone_s: Mean response time of the first look, seconds.
+        rate_cap_per_s: Requests per second that are never passed.
+    """
+    return 0.0 if alone_s * rate_cap_per_s >= CALM else PAUSED_USERS / rate_cap_per_s
+
+
+def look_think_s(rate_cap_per_s: float) -> float:
+    """Pause between two rounds of the first look, which knows nothing yet of the service."""
+    return max(LOOK_THINK_S, 2 / rate_cap_per_s)
+
+
+def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = False) -> float:
+    """Rate of the probes: 20 a second, dense ones 200, fewer where they would be a load of their own."""
+    most, share, of_cap = (
+        (DENSE_PER_S, DENSE_SHARE, DENSE_CAP_SHARE) if dense else (PROBE_PER_S, PROBE_SHARE, PROBE_CAP_SHARE)
+    )
+    most = min(most, of_cap * rate_cap_per_s)
+    if alone_s is None or alone_s <= 0:
+        return most
+    return min(most, max(FEWEST_PER_S, share / alone_s))
+
+
+def levels_of(seen: Sequence[Seen], pause_s: float = 0.0) -> tuple[Level, ...]:
+    """The levels that were measured with users who pause so long, ascending."""
+    by_users: dict[int, list[Seen]] = {}
+    for one in seen:
+        if one.kind == "climb" and one.end == "complete" and one.pause_s == pause_s:
+            by_users.setdefault(one.users, []).append(one)
+    return tuple(
+        Level(users, tuple(one.ok_per_s for one in of), _mean([one.mean_s for one in of]))
+        for users, of in sorted(by_users.items())
+    )
+
+
+def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | Insufficient:
+    """What the levels say of the capacity."""
+    alone = next((level.mean_s for level in levels if level.users == 1), None)
+    steps = [load.Step(float(level.users), np.array(level.ok_per_s)) for level in levels]
+    return load.saturation(steps, alone_s=alone, think_s=pause_s)
+
+
+# --- what ends it ----------------------------------------------------------------------------------------
+
+
+def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
+    """Why the last trial must be the last."""
+    last = seen[-1]
+    who = "one user" if last.users == 1 else f"{last.users} users"
+    failing: Because = "fails_alone" if last.users == 1 else "harm"
+    if last.end == "harm":
+        return Stop(failing, f"with {who} {last.words}")
+    if last.end == "rate":
+        is_patient = last.pause_s >= pause_of(seen, bounds.rate_cap_per_s)
+        return Stop("rate_cap", f"with {who} {last.words}") if is_patient else None
+    if last.end == "broken":
+        broken = [one for one in seen if one.end == "broken" and _place(one) == _place(last)]
+        return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
+    if last.ended == 0:
+        return Stop("no_answer", f"no request of {who} ended within {last.load_s:.0f} s")
+    if last.failed_share >= bounds.harm_share:
+        why = f" ({last.failure})" if last.failure else ""
+        return Stop(failing, f"{100 * last.failed_share:.0f} % of the requests of {who} fail{why}")
+    if last.kind == "climb" and last.refused_share >= 1:
+        return Stop("refused", f"every request of {who} is refused with 429 or 503")
+    if last.is_generator_full:
+        return Stop("generator", f"the generator was busy all the time with {who}")
+    return None
+
+
+def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], pause: float, bounds: Bounds) -> Stop | None:
+    """Why no higher level is needed or allowed; none: on with the ladder."""
+    top = levels[-1]
+    found = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
+    if isinstance(found, load.Saturation) and found.verdict != "underdriven":
+        return Stop("saturated", f"{found.reason}, and {top.users} users are beyond the knee")
+    return _bound_in_the_way(seen, levels, bounds)
+
+
+def _bound_in_the_way(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
+    """Which bound the next level could pass."""
+    top = levels[-1]
+    if top.users >= bounds.most_users:
+        return Stop("most_users", f"{top.users} users are the most that are allowed")
+    pause = seen[-1].pause_s
+    asked = max(
+        (o.asked_per_s for o in seen if o.kind == "climb" and (o.users, o.pause_s) == (top.users, pause)),
+        default=0.0,
+    )
+    factor = min(2 * top.users, bounds.most_users) / top.users
+    if asked * factor > bounds.rate_cap_per_s:
+        cap = f"{bounds.rate_cap_per_s:,.0f}/s"
+        return Stop("rate_cap", f"{top.users} users ask {asked:,.0f} times a second, more could pass {cap}")
+    return None
+
+
+def _has_just_fallen(levels: Sequence[Level]) -> bool:
+    """Whether the last level is the first with less: one more tells a fall from a slip."""
+    best = max(level.rate for level in levels)
+    floor = (1 - load.RETROGRADE_MARGIN) * best
+    return len(levels) > 2 and levels[-1].rate < floor <= levels[-2].rate and len(levels[-1].ok_per_s) == 1
+
+
+def _refuses_at_last(seen: Sequence[Seen], levels: Sequence[Level], pause: float) -> bool:
+    """Whether the last level is the only one that was refused some."""
+    refused = {
+        one.users
+        for one in seen
+        if one.kind == "climb" and one.pause_s == pause and one.refused_share >= REFUSED
+    }
+    return refused == {levels[-1].users}
+
+
+def _out_of_time(seen: Sequence[Seen]) -> Stop:
+    users = [one.users for one in seen if one.kind == "climb" and one.end == "complete"]
+    if not users:
+        return Stop("budget", "the time was up before a level of load was measured")
+    return Stop("budget", f"the time was up after {max(users)} users")
+
+
+def _too_short(bounds: Bounds) -> Stop:
+    return Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
+
+
+# --- what makes the answer firmer ------------------------------------------------------------------------
+
+
+def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
+    """Levels that want three trials, those that were begun first: two have no interval, three have."""
+    if end.because != "saturated":
+        return
+    top, knee = levels[-1], _knee(levels)
+    yield from (level for level in levels if len(level.ok_per_s) == TRIALS - 1)
+    yield from (level for level in dict.fromkeys((top, knee)) if len(level.ok_per_s) == 1)
+
+
+def _dense(seen: Sequence[Seen], pause: float, bounds: Bounds) -> Next:
+    """One user with frequent probes beside."""
+    warmup, _ = _lengths(1, seen, bounds)
+    return Next("dense", 1, warmup, DENSE_LONGER * _usual_s(bounds), pause)
+
+
+def _kept_for(dense: Next, seen: Sequence[Seen], left_s: float) -> float:
+    """Seconds that nothing else may have: no other load shows pauses. 0 where it is had or does not fit."""
+    cost_s = _cost_s(dense, seen)
+    return 0.0 if cost_s > left_s or any(one.kind == "dense" for one in seen) else cost_s
+
+
+def _knee(levels: Sequence[Level]) -> Level:
+    """The lowest level on the plateau; where that is the highest, the one before it."""
+    best = max(level.rate for level in levels)
+    on_plateau = [level for level in levels if level.rate >= (1 - load.ON_PLATEAU) * best]
+    return on_plateau[0] if on_plateau[0] is not levels[-1] or len(levels) < 2 else levels[-2]
+
+
+def _again(level: Level, seen: Sequence[Seen], pause: float) -> Next:
+    """The same once more; its lengths are those of the first time, which whoever runs it knows."""
+    place = ("climb", level.users, pause)
+    first = next(one for one in seen if _place(one) == place and one.end == "complete")
+    return Next("climb", level.users, 0.0, first.load_s, pause)
+
+
+# --- how long --------------------------------------------------------------------------------------------
+
+
+def _usual_s(bounds: Bounds) -> float:
+    return min(LONGEST_S, max(SHORTEST_S, MEASURED_SHARE * bounds.budget_s))
+
+
+def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, float]:
+    """Seconds of warm-up and of the measured part: several response times, enough answers, within bounds."""
+    usual = _usual_s(bounds)
+    most = max(usual, LONGEST_SHARE * bounds.budget_s)
+    response = _expected_response_s(users, seen)
+    rate = max((one.ok_per_s for one in seen if one.kind == "climb"), default=0.0)
+    for_answers = COMPLETIONS / rate if rate else 0.0
+    measured = min(most, max(usual, RESPONSES * response, for_answers))
+    return min(most, max(usual / 5, WARMUP_RESPONSES * response)), measured
+
+
+def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
+    """Mean response time that so many users may meet, at most."""
+    pause = next((one.pause_s for one in reversed(seen) if one.kind == "climb"), 0.0)
+    levels = [level for level in levels_of(seen, pause) if level.mean_s is not None]
+    if not levels:
+        return _alone_s(seen)
+    last = next((level for level in levels if level.users >= users), levels[-1])
+    assert last.mean_s is not None
+    if last.users >= users:
+        return last.mean_s
+    calm = _known_calm(seen, pause)
+    if calm is not None and calm.mean_s is not None and calm.users >= users:
+        return max(last.mean_s, calm.mean_s)
+    if len(levels) > 1 and last.rate >= 1.5 * levels[-2].rate:
+        return 1.2 * last.mean_s  # still growing: hardly anybody waits yet
+    return last.mean_s * max(1.0, users / last.users)
+
+
+def _alone_s(seen: Sequence[Seen]) -> float:
+    """Mean response time in the first look; 0 where nothing is known."""
+    return next((one.mean_s for one in seen if one.kind == "look" and one.mean_s is not None), 0.0)
+
+
+def _cost_s(wanted: Next, seen: Sequence[Seen]) -> float:
+    overheads = [max(0.0, one.took_s - one.load_s) for one in seen if one.took_s]
+    overhead = statistics.median(overheads) if overheads else FIRST_OVERHEAD_S
+    return wanted.warmup_s + wanted.measured_s + overhead
+
+
+def _affordable(wanted: Next, seen: Sequence[Seen], left_s: float) -> Next | None:
+    return wanted if _cost_s(wanted, seen) <= left_s else None
+
+
+def _place(one: Seen) -> tuple[Kind, int, float]:
+    return one.kind, one.users, one.pause_s
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return statistics.fmean(known) if known else None

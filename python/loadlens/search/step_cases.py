@@ -1,0 +1,180 @@
+"""What a decision of the ladder is as a case of a study: so that the record is one like any other."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from loadlens.model.study import Case, Level, PlannedTrial, Probe, Purpose, Study
+from loadlens.model.topology import Entry, Outside, Service
+from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think, Tls
+from loadlens.search.ladder import (
+    LOOKS_EACH,
+    Bounds,
+    Kind,
+    Next,
+    look_think_s,
+    probe_per_s,
+    think_s,
+)
+
+STUDY: Final = "explain"
+EVENT: Final = "explained"  # in its record: how the search went and why it ended
+LADDER, PATIENT, LOOK, DENSE = "ladder", "patient", "look", "dense"  # experiments of its record
+_PURPOSES: Final[Mapping[Kind, Purpose]] = {"look": "look", "climb": "load", "dense": "dense"}
+_MOST_PROBES = 1000  # in flight
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is to be explained, as it was asked for."""
+
+    origin: str  # http://127.0.0.1:8080
+    tls: Tls | None
+    steps: tuple[Step, ...]  # one for each URL, each with a name of its own
+    probe: Step | None  # none: the cheapest of several URLs, or the only one
+    outside: Outside
+    services: tuple[Service, ...]  # what is started for it
+    timeout_ns: int
+    bounds: Bounds
+    seed: int
+    cautions: tuple[str, ...] = ()  # what was seen while it was asked for, and bears on the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the first look decided: who is the load, who the probe, and how calmly users ask."""
+
+    load: tuple[Step, ...]
+    probe: Step
+    probe_is_load: bool  # no other URL was there to be it
+    probe_alone_s: float | None
+    alone_s: float  # mean over the load's URLs; 0: not known
+    think_s: float
+
+
+def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Chosen:
+    """Return who is the load and who the probe.
+
+    Args:
+        aim: What was asked for.
+        alone_s: Mean response time of each step in the first look, by name; none: no answer.
+    """
+    load, probe, is_load = aim.steps, aim.probe, False
+    if probe is None and len(aim.steps) > 1:
+        probe = min(aim.steps, key=lambda step: _or_infinite(alone_s.get(step.name)))
+        load = tuple(step for step in aim.steps if step is not probe)
+    elif probe is None:
+        probe = replace(aim.steps[0], name=f"{aim.steps[0].name} (probe)")
+        is_load = True
+    known = [mean for step in load if (mean := alone_s.get(step.name)) is not None]
+    mean = sum(known) / len(known) if known else 0.0
+    probe_s = alone_s.get(load[0].name if is_load else probe.name)
+    return Chosen(load, probe, is_load, probe_s, mean, think_s(mean, aim.bounds.rate_cap_per_s))
+
+
+def look_steps(aim: Aim) -> tuple[Step, ...]:
+    """Every URL that the first look asks."""
+    return (*aim.steps, *([] if aim.probe is None else [aim.probe]))
+
+
+def case_of(aim: Aim, wanted: Next, chosen: Chosen | None) -> Case:
+    """The case of a decision; the first look comes before anything was chosen."""
+    if wanted.kind == "look" or chosen is None:
+        return _look(aim, wanted)
+    dense = wanted.kind == "dense"
+    rate = probe_per_s(chosen.probe_alone_s, aim.bounds.rate_cap_per_s, dense=dense)
+    probe = Probe(
+        name=chosen.probe.name,
+        scenario=Scenario(chosen.probe.name, 1.0, (chosen.probe,)),
+        workload=Open(rate_per_s=rate, arrivals="poisson", max_in_flight=_MOST_PROBES),
+        connection=Connection("new"),
+        timeout_ns=aim.timeout_ns,
+    )
+    pause_ns = round(wanted.pause_s * _NS)
+    ladder = LADDER if wanted.pause_s <= chosen.think_s else PATIENT
+    return _case(
+        aim,
+        wanted,
+        experiment=DENSE if dense else ladder,
+        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in chosen.load),
+        workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
+        probes=(probe,),
+    )
+
+
+def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
+    """The study so far."""
+    asked = " and ".join(f"{step.method} {step.path}" for step in aim.steps)
+    return Study(
+        name=STUDY,
+        question=f"What limits {asked} of {aim.origin.partition('://')[2]}?",
+        folder=str(Path.cwd()),
+        text="",
+        params=(),
+        cases=tuple(cases),
+        order_by="listed",
+        seed=aim.seed,
+    )
+
+
+def planned(aim: Aim, case: Case, block: int, position: int) -> PlannedTrial:
+    """One trial of a case; its seed follows from the search's seed and its place."""
+    text = f"{aim.seed}/trial/{block}/{case.slug}"
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 11
+    return PlannedTrial(case, block, position, seed)
+
+
+def _look(aim: Aim, wanted: Next) -> Case:
+    steps = look_steps(aim)
+    pause = Think("fixed", ns=round(look_think_s(aim.bounds.rate_cap_per_s) * _NS))
+    return _case(
+        aim,
+        wanted,
+        experiment=LOOK,
+        scenarios=(Scenario(LOOK, 1.0, steps),),
+        workload=Closed(users=1, think=pause, requests=LOOKS_EACH * len(steps)),
+        probes=(),
+    )
+
+
+def _case(
+    aim: Aim,
+    wanted: Next,
+    *,
+    experiment: str,
+    scenarios: tuple[Scenario, ...],
+    workload: Closed,
+    probes: tuple[Probe, ...],
+) -> Case:
+    users = wanted.users
+    return Case(
+        name=f"{experiment} users={users}",
+        slug=f"{experiment}-users-{users}",
+        experiment=experiment,
+        levels=(Level("users", str(users), (("users", users),)),),
+        params=(("users", users),),
+        services=aim.services,
+        entry=Entry(url=aim.origin, tls=aim.tls),
+        scenarios=scenarios,
+        workload=workload,
+        connection=Connection(),
+        timeout_ns=aim.timeout_ns,
+        warmup_ns=round(wanted.warmup_s * _NS),
+        duration_ns=round(wanted.measured_s * _NS),
+        probes=probes,
+        fresh="run" if aim.services else "trial",
+        reset=None,
+        trials=1,
+        outside=aim.outside,
+        purpose=_PURPOSES[wanted.kind],
+    )
+
+
+def _or_infinite(value: float | None) -> float:
+    return math.inf if value is None else value

@@ -1,0 +1,56 @@
+"""What the services and the machine do while they are under load, read in a process of its own.
+
+To add a monitor: one file with the monitor, its spec and `wanted(scene)`, one line in MONITORS, one test, one
+page in docs/reference/monitors. CONTRIBUTING.md walks through it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from loadlens.signals.collect.launch import MonitorProcess, MonitorSpec, Source, start
+from loadlens.signals.collect.scene import Running, Scene
+
+if TYPE_CHECKING:
+    from loadlens.signals.collect.monitor import Monitor
+
+MONITORS = {  # names only: a monitor that is not asked for is not imported
+    "proc": "loadlens.signals.collect.proc:ProcMonitor",
+    "host": "loadlens.signals.collect.host:HostMonitor",
+    "cgroup": "loadlens.signals.collect.cgroup:CgroupMonitor",
+    "scrape": "loadlens.signals.collect.scrape:ScrapeMonitor",
+    "server_times": "loadlens.signals.collect.server_times:ServerTimesMonitor",
+    "balancer": "loadlens.signals.collect.balancer:BalancerMonitor",
+    "postgres": "loadlens.signals.collect.postgres:PostgresMonitor",
+    "node": "loadlens.signals.collect.node:NodeMonitor",
+    "beam": "loadlens.signals.collect.beam:BeamMonitor",
+    "tcp": "loadlens.signals.collect.tcp:TcpMonitor",
+}
+
+
+def spec_of(scene: Scene, *, marker: str | None = None, every_s: float = 1.0) -> MonitorSpec:
+    """What every monitor is asked for in this testbed; one that finds nothing to watch is left out."""
+    sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in MONITORS.values()]
+    wanted = tuple(source for source in sources if source is not None)
+    return MonitorSpec(wanted, interval_s=every_s, marker=marker)
+
+
+def make(name: str) -> Monitor:
+    """A new monitor of this name. Raises KeyError if there is none."""
+    module, _, attribute = MONITORS[name].partition(":")
+    monitor: Monitor = getattr(importlib.import_module(module), attribute)()
+    return monitor
+
+
+__all__ = [
+    "MONITORS",
+    "MonitorProcess",
+    "MonitorSpec",
+    "Running",
+    "Scene",
+    "Source",
+    "make",
+    "spec_of",
+    "start",
+]

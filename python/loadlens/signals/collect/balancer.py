@@ -1,0 +1,128 @@
+"""Who got the requests behind a balancer, and what they cost there: counted from its log as it grows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.signals.collect.scene import Scene
+from loadlens.signals.collect.tail import Tail
+
+METRICS: Final = (
+    Metric("requests", "", "counter", "requests that it has answered, by `backend` and `status`"),
+    Metric("request_seconds", "s", "counter", "from the first byte of the request to the last of the answer"),
+    Metric("backend_seconds", "s", "counter", "time that the backend took"),
+    Metric("connect_seconds", "s", "counter", "of this, time to connect to the backend"),
+    Metric("faulty_lines", "", "counter", "lines of the log that could not be read"),
+)
+_WRITTEN_WITHIN_S = 0.4  # what was served is in the log: it is written every 0.2 s
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerLog:
+    """A balancer's log: one JSON object a request."""
+
+    service: str
+    file: str
+    backends: Mapping[str, str]  # address -> replica
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What the balancer monitor is asked for."""
+
+    monitor: ClassVar[str] = "balancer"
+    logs: tuple[BalancerLog, ...]
+
+
+def wanted(scene: Scene) -> Logs | None:
+    """Every log of a balancer."""
+    logs = tuple(BalancerLog(*log) for log in scene.balancer_logs)
+    return Logs(logs) if logs else None
+
+
+@dataclass(slots=True)
+class _Sums:
+    """All requests so far that one backend answered with one status."""
+
+    requests: int = 0
+    seconds: float = 0.0
+    backend_seconds: float = 0.0
+    connect_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Log:
+    """One log and what was read of it."""
+
+    service: str
+    backends: Mapping[str, str]
+    tail: Tail
+    sums: dict[tuple[str, str], _Sums] = field(default_factory=dict)
+
+
+class BalancerMonitor:
+    """The monitor; its rows are cumulative."""
+
+    name = "balancer"
+
+    def __init__(self) -> None:
+        self._logs: tuple[_Log, ...] = ()
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Begin at the beginning of each log."""
+        self._logs = tuple(_Log(log["service"], log["backends"], Tail(log["file"])) for log in spec["logs"])
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Counts and times of each backend, by status; the last ones are complete."""
+        if last and any(log.sums for log in self._logs):
+            time.sleep(_WRITTEN_WITHIN_S)
+        for log in self._logs:
+            for text in log.tail.lines(last=last):
+                _add(log, text)
+            yield from _rows(log)
+
+    def close(self) -> None:
+        """Close the logs."""
+        for log in self._logs:
+            log.tail.close()
+
+
+def _add(log: _Log, text: bytes) -> None:
+    if not text.strip():
+        return
+    try:
+        content = json.loads(text)
+        backend = str(content["backend"])
+        key = (log.backends.get(backend, backend or "none"), str(int(content["status"])))
+        seconds = float(content["seconds"])
+        own, connect = _seconds(content["backend_s"]), _seconds(content["connect_s"])
+    except (ValueError, KeyError, TypeError):
+        log.tail.faulty += 1
+        return
+    sums = log.sums.setdefault(key, _Sums())
+    sums.requests += 1
+    sums.seconds += seconds
+    sums.backend_seconds += own
+    sums.connect_seconds += connect
+
+
+def _seconds(text: str) -> float:
+    """A time as nginx writes it: a dash where there was none, several after tries at several backends."""
+    parts = [part.strip() for part in str(text).replace(":", ",").split(",")]
+    return sum(float(part) for part in parts if part not in ("", "-"))
+
+
+def _rows(log: _Log) -> Iterator[Row]:
+    for (backend, status), sums in sorted(log.sums.items()):
+        text = labels(service=log.service, backend=backend, status=status)
+        yield Row("requests", text, "", sums.requests)
+        yield Row("request_seconds", text, "s", round(sums.seconds, 6))
+        yield Row("backend_seconds", text, "s", round(sums.backend_seconds, 6))
+        yield Row("connect_seconds", text, "s", round(sums.connect_seconds, 6))
+    if log.tail.faulty:
+        yield Row("faulty_lines", labels(service=log.service), "", log.tail.faulty)

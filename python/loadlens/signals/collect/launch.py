@@ -1,0 +1,136 @@
+"""The lab's end of the monitor process."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import Field, asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, ClassVar, Protocol, Self
+
+from loadlens.errors import TestbedError
+
+_READY_WITHIN_S = 20.0
+_STOP_WITHIN_S = 10.0  # the last scrape may take its whole time-out
+
+
+class Source(Protocol):
+    """What one monitor is asked for: a frozen dataclass beside the monitor, with its name."""
+
+    monitor: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSpec:
+    """What is to be read, and how often."""
+
+    sources: Sequence[Source]
+    interval_s: float = 1.0
+    marker: str | None = None  # the run's id, so that the keeper ends the monitors with everything else
+
+    def to_json(self) -> str:
+        """One line."""
+        sources = [{**asdict(source), "monitor": source.monitor} for source in self.sources]
+        return json.dumps({"interval_s": self.interval_s, "sources": sources})
+
+
+class MonitorProcess:
+    """The running monitors."""
+
+    def __init__(self, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+        self._process = process
+        self._complaints = complaints
+
+    @property
+    def pid(self) -> int:
+        """Of the monitor process."""
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        """False if it ended before it was asked to: the readings of this trial have a hole."""
+        return self._process.poll() is None
+
+    def stop(self) -> str | None:
+        """Take the last reading and end; what went wrong, in words, or none."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.close()
+        words: str | None = None
+        try:
+            status = self._process.wait(_STOP_WITHIN_S)
+            if status != 0:
+                words = f"the monitors ended with exit status {status}"
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            words = f"the monitors did not end within {_STOP_WITHIN_S:g} s and were killed"
+        said = self._said()
+        return (f"{words}: {said}" if words and said else words or said) or None
+
+    def _said(self) -> str:
+        """The last line it complained with."""
+        if self._complaints.closed:
+            return ""
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        self._complaints.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        return lines[-1] if lines else ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(spec: MonitorSpec, out: Path) -> MonitorProcess:
+    """Start reading; the first reading is on disk when this returns.
+
+    Args:
+        spec: What to read.
+        out: The file that rows are appended to, `live/readings.jsonl` of the trial.
+
+    Raises:
+        TestbedError: The monitors did not start.
+    """
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+    package_home = str(Path(__file__).parents[3])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([package_home, os.environ.get("PYTHONPATH", "")]),
+    }
+    if spec.marker is not None:
+        environment["LOADLENS_RUN"] = spec.marker
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loadlens.signals.collect", str(out)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=complaints,
+        env=environment,
+        start_new_session=True,
+    )
+    monitors = MonitorProcess(process, complaints)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(spec.to_json().encode() + b"\n")
+        process.stdin.flush()
+        readable, _, _ = select.select([process.stdout], [], [], _READY_WITHIN_S)
+        is_ready = bool(readable) and process.stdout.readline() == b"ready\n"
+    except BrokenPipeError:
+        is_ready = False
+    if not is_ready:
+        raise TestbedError(
+            f"the monitors did not start: {monitors.stop() or 'they said nothing'}", where=str(out)
+        )
+    return monitors

@@ -1,0 +1,145 @@
+"""What the processes of a service write down about their own runtime: JSON lines, a file for each of them.
+
+The testbed starts the runtimes so that they do (`testbed/runtimes`). Each sample carries its time; those of
+an earlier trial, when the service is kept over several, are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from loadlens.model.topology import Runtime
+from loadlens.signals.collect.monitor import Row, labels
+from loadlens.signals.collect.scene import Scene
+from loadlens.signals.collect.tail import Tail
+
+_SINCE_NS = 1_500_000_000  # before the first tick: one sample of the idle service
+_SILENT_NS = 5_000_000_000  # after this the service is said to be silent
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where the processes of one replica write."""
+
+    service: str
+    replica: int
+    folder: str
+
+
+@dataclass(slots=True)
+class Sample:
+    """One line of one process."""
+
+    folder: Folder
+    name: str  # of the file, without its end
+    content: Mapping[str, Any]
+    time_ns: int | None  # CLOCK_MONOTONIC; none: the process has another clock
+
+
+def folders(scene: Scene, runtime: Runtime) -> tuple[Folder, ...]:
+    """The folders of all replicas that run on it."""
+    return tuple(
+        Folder(p.service, p.replica, p.samples)
+        for p in scene.replicas
+        if p.samples and p.defined is not None and p.defined.runtime == runtime
+    )
+
+
+@dataclass(slots=True)
+class _Replica:
+    folder: Folder
+    tails: dict[str, Tail] = field(default_factory=dict)
+    is_heard: bool = False
+
+
+class Samples:
+    """All new samples at each tick, and once a word about a replica that is silent."""
+
+    def __init__(self, spec: Iterable[Mapping[str, Any]], *, silent_because: str) -> None:
+        self._replicas = tuple(_Replica(Folder(**folder)) for folder in spec)
+        self._since_ns = time.monotonic_ns() - _SINCE_NS
+        self._silent_after_ns = time.monotonic_ns() + _SILENT_NS
+        self._silent_because = silent_because
+        self.missed: list[Row] = []  # to be yielded with this tick's rows
+
+    def new(self, now_ns: int, *, last: bool) -> Iterator[Sample]:
+        """What was written since the last call."""
+        self.missed = []
+        for replica in self._replicas:
+            for name, tail in _tails(replica):
+                for line in tail.lines(last=last):
+                    sample = _sample(replica.folder, name, line)
+                    if sample is None:
+                        tail.faulty += 1
+                    elif sample.time_ns is None or sample.time_ns >= self._since_ns:
+                        replica.is_heard = True
+                        yield sample
+            if not replica.is_heard and (last or now_ns >= self._silent_after_ns):
+                replica.is_heard = True  # said once
+                self.missed.append(_silent(replica.folder, self._silent_because))
+
+    def close(self) -> None:
+        """Close the files."""
+        for replica in self._replicas:
+            for tail in replica.tails.values():
+                tail.close()
+
+
+class SampledMonitor:
+    """A monitor of what processes write down about themselves; each runtime's own reads a sample."""
+
+    silent_because: ClassVar[str]  # why no sample may have come
+
+    def __init__(self) -> None:
+        self._samples = Samples((), silent_because="")
+
+    def rows(self, sample: Sample) -> Iterator[Row]:
+        """All metrics of one sample."""
+        raise NotImplementedError
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Take the folders of the spec."""
+        self._samples = Samples(spec["folders"], silent_because=self.silent_because)
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """What was sampled since the last tick, at the time of the sample."""
+        for sample in self._samples.new(now_ns, last=last):
+            yield from self.rows(sample)
+        yield from self._samples.missed
+
+    def close(self) -> None:
+        """Close the files."""
+        self._samples.close()
+
+
+def _tails(replica: _Replica) -> Iterator[tuple[str, Tail]]:
+    """A file for each process and thread; they come as the service starts them."""
+    try:
+        names = os.listdir(replica.folder.folder)
+    except FileNotFoundError:
+        names = []
+    for name in sorted(names):
+        if name.endswith(".jsonl") and name not in replica.tails:
+            replica.tails[name] = Tail(str(Path(replica.folder.folder, name)))
+    for name, tail in replica.tails.items():
+        yield name.removesuffix(".jsonl"), tail
+
+
+def _sample(folder: Folder, name: str, line: bytes) -> Sample | None:
+    try:
+        content = json.loads(line)
+        moment = content["t"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Sample(folder, name, content, int(moment) if moment is not None else None)
+
+
+def _silent(folder: Folder, because: str) -> Row:
+    text = labels(service=folder.service, replica=folder.replica, why=f"no sample came: {because}")
+    return Row("missed", text, "", None)

@@ -1,0 +1,473 @@
+"""TCP at the services' ports: full accept queues, connections by state and what is said on them; resets; and
+how many local ports connections to others have taken.
+
+Sockets are asked for by netlink (sock_diag(7)): listeners at each tick, which is cheap, and connections as
+often as a count may cost a fiftieth of a core: the kernel walks all connections of the machine for it. So it
+does for ports, which are counted as often as that costs as much again.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple
+
+from loadlens.signals.collect.host import paired
+from loadlens.signals.collect.monitor import NO_LABELS, Metric, Row, labels
+from loadlens.signals.collect.scene import Scene
+
+METRICS: Final = (
+    Metric("accept_queue", "", "gauge", "connections that the service has not accepted yet"),
+    Metric("accept_queue_bound", "", "gauge", "how many there may be: the listener's backlog, or somaxconn"),
+    Metric(
+        "listen_drops",
+        "",
+        "counter",
+        "segments of new connections that the listener threw away, most often because its queue was full",
+    ),
+    Metric("connections", "", "gauge", "connections on the service's side by `state`, TIME_WAIT included"),
+    Metric(
+        "requests_in",
+        "",
+        "counter",
+        "segments with data that came in on them: one for a request that fits into one; on connections that "
+        "ended, what was seen at the last count",
+    ),
+    Metric("busy", "", "gauge", "connections on which data came in and none has gone out since"),
+    Metric("answers_seen", "", "counter", "answers that were the last on their connection at a count"),
+    Metric(
+        "answer_s",
+        "s",
+        "counter",
+        "their time, from the last data in to the last data out, in steps of the kernel's timer",
+    ),
+    Metric(
+        "ports_taken",
+        "",
+        "gauge",
+        "local ports from which no further connection to the address `to` may be opened yet; of the three "
+        "addresses with the most",
+    ),
+    Metric(
+        "port_rests_s", "s", "gauge", "how long such a port stays taken after our side ended the connection"
+    ),
+    Metric("ports_there", "", "gauge", "local ports that there are: net.ipv4.ip_local_port_range"),
+    Metric("count_s", "s", "gauge", "how long the count of connections took"),
+    Metric("segments_sent", "", "counter", "of the machine"),
+    Metric("segments_retransmitted", "", "counter", "of the machine"),
+    Metric("syn_retransmitted", "", "counter", "of these, those that ask for a connection, or grant it"),
+    Metric("retransmit_timeouts", "", "counter", "times that an acknowledgement did not come in time"),
+    Metric("resets_sent", "", "counter", "connections refused or cut with RST by this machine"),
+    Metric("resets_received", "", "counter", "connections that stood and were reset, by either side"),
+    Metric("connects_begun", "", "counter", "connections that this machine asked for and had a port for"),
+    Metric("connects_failed", "", "counter", "connections that were never made"),
+    Metric(
+        "syn_cookies_sent", "", "counter", "answers without a place in the queue of half-open connections"
+    ),
+    Metric("queue_full_drops", "", "counter", "half-open connections dropped because their queue was full"),
+)
+_MACHINE: Final = {  # metric -> file, group and name
+    "segments_sent": ("snmp", "Tcp", "OutSegs"),
+    "segments_retransmitted": ("snmp", "Tcp", "RetransSegs"),
+    "syn_retransmitted": ("netstat", "TcpExt", "TCPSynRetrans"),
+    "retransmit_timeouts": ("netstat", "TcpExt", "TCPTimeouts"),
+    "resets_sent": ("snmp", "Tcp", "OutRsts"),
+    "resets_received": ("snmp", "Tcp", "EstabResets"),
+    "connects_begun": ("snmp", "Tcp", "ActiveOpens"),
+    "connects_failed": ("snmp", "Tcp", "AttemptFails"),
+    "syn_cookies_sent": ("netstat", "TcpExt", "SyncookiesSent"),
+    "queue_full_drops": ("netstat", "TcpExt", "TCPReqQFullDrop"),
+}
+_STATES: Final = {
+    1: "established",
+    2: "syn_sent",
+    3: "syn_received",
+    4: "fin_wait_1",
+    5: "fin_wait_2",
+    6: "time_wait",
+    7: "close",
+    8: "close_wait",
+    9: "last_ack",
+    11: "closing",
+    12: "syn_received",
+}
+_EVERY: Final = sum(1 << state for state in _STATES)
+_LISTEN: Final = 10
+_SHARE: Final = 0.02  # of a core, for counting connections
+_FULLEST: Final = 3  # addresses whose ports are told
+_TIME_WAIT_S: Final = 60.0  # TCP_TIMEWAIT_LEN of linux/tcp.h
+_REUSE_AFTER_MS: Final = 1_000  # before Linux 6.14, which has a setting for it
+
+# linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
+_SOCK_DIAG: Final = 4
+_BY_FAMILY: Final = 20
+_REQUEST_DUMP: Final = 0x301
+_ERROR, _DONE = 2, 3
+_BYTECODE: Final = 1
+_MEMORY: Final = 7  # attribute with the socket's memory figures
+_DROPS: Final = 8  # place among them
+_INFO: Final = 2  # attribute with tcp_info
+_JUMP, _PORT_FROM, _PORT_TO, _PORT_IS = 1, 2, 3, 11
+_HEADER: Final = struct.Struct("=IHHII")
+_QUERY: Final = struct.Struct("=BBBBI48s")
+_QUEUES: Final = struct.Struct("=II")
+_ATTRIBUTE: Final = struct.Struct("=HH")
+_OPERATION: Final = struct.Struct("=BBH")
+_TIME_WAIT: Final = 6
+_ENDS: Final = struct.Struct("!2xH16s16s")  # the other's port, our address and theirs
+_PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
+_EXPIRES_AT: Final = 52
+_MAPPED: Final = bytes(10) + b"\xff\xff"  # before an address of IPv4 that a socket of IPv6 speaks to
+_MS: Final = struct.Struct("=I")
+_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156  # in tcp_info of linux/tcp.h
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port that a replica listens on."""
+
+    service: str
+    replica: int
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the tcp monitor is asked for."""
+
+    monitor: ClassVar[str] = "tcp"
+    ports: tuple[Port, ...]
+
+
+def wanted(scene: Scene) -> Ports | None:
+    """Every port of every replica on this machine."""
+    found = tuple(
+        Port(p.service, p.replica, name, port)
+        for p in scene.replicas
+        if p.is_here
+        for name, port in (p.ports or {}).items()
+    )
+    return Ports(found) if found else None
+
+
+class _Listener(NamedTuple):
+    port: int
+    waiting: int
+    bound: int
+    drops: int
+
+
+class _Talk(NamedTuple):
+    """What has been said on one connection, from the service's side."""
+
+    port: int
+    cookie: bytes  # of its own for as long as it lives
+    came_ago_s: float  # since the last data in
+    sent_ago_s: float
+    data_in: int  # segments
+    data_out: int
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being worked on.
+
+        An answer and the next request may fall into one step of the kernel's timer; where each request and
+        each answer is a segment, their counts tell them apart.
+        """
+        if 0 <= self.data_in - self.data_out <= 1:
+            return self.data_in > self.data_out
+        return self.came_ago_s < self.sent_ago_s
+
+
+@dataclass(slots=True)
+class _Said:
+    """All that was said at one port so far, as far as it was seen."""
+
+    requests: int = 0
+    answers: int = 0
+    answer_s: float = 0.0
+    seen: dict[bytes, _Talk] = field(default_factory=dict)  # connections that stand, by cookie
+
+    def take(self, talks: Sequence[_Talk]) -> None:
+        """Count what is new since the last look."""
+        for talk in talks:
+            before = self.seen.get(talk.cookie)
+            self.requests += talk.data_in - (0 if before is None else before.data_in)
+            has_answered = talk.data_out > (0 if before is None else before.data_out)
+            if has_answered and not talk.is_busy:
+                self.answers += 1
+                self.answer_s += max(0.0, talk.came_ago_s - talk.sent_ago_s)
+        self.seen = {talk.cookie: talk for talk in talks}
+
+
+class TcpMonitor:
+    """The monitor."""
+
+    name = "tcp"
+
+    def __init__(self, proc: str = "/proc") -> None:
+        self._net = Path(proc, "net")
+        self._settings = Path(proc, "sys/net/ipv4")
+        self._labels: dict[int, Mapping[str, str | int]] = {}
+        self._next_count_ns = self._next_ports_ns = 0
+        self._said: dict[int, _Said] = {}
+        self._why: str | None = None
+
+    def open(self, spec: Mapping[str, Any]) -> None:
+        """Take the ports of the spec."""
+        ports = [Port(**port) for port in spec["ports"]]
+        self._labels = {p.port: {"service": p.service, "replica": p.replica, "port": p.name} for p in ports}
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Listeners and the machine's counters; connections when it is time to."""
+        yield from self._machine()
+        if self._why is not None:
+            return
+        try:
+            yield from self._listeners()
+            if last or now_ns >= self._next_count_ns:
+                yield from self._connections(now_ns)
+            if last or now_ns >= self._next_ports_ns:
+                yield from self._taken(now_ns)
+        except OSError as error:
+            self._why = f"the kernel does not tell about sockets (sock_diag): {error.strerror}"
+            yield Row("missed", labels(why=self._why), "", None)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _machine(self) -> Iterator[Row]:
+        counts = {name: _paired(self._net / name) for name in ("snmp", "netstat")}
+        for metric, (file, group, name) in _MACHINE.items():
+            yield Row(metric, NO_LABELS, "", counts[file].get((group, name)))
+
+    def _listeners(self) -> Iterator[Row]:
+        by_port: dict[int, list[_Listener]] = {}
+        wanted = _bytecode(tuple(self._labels))
+        for message in _dump(wanted, states=1 << _LISTEN, attributes=1 << (_MEMORY - 1)):
+            listener = _listener(message)
+            by_port.setdefault(listener.port, []).append(listener)
+        for port, own in by_port.items():  # several where processes share a port, each with its own queue
+            text = labels(**self._labels[port])
+            yield Row("accept_queue", text, "", sum(one.waiting for one in own))
+            yield Row("accept_queue_bound", text, "", sum(one.bound for one in own))
+            yield Row("listen_drops", text, "", sum(one.drops for one in own))
+
+    def _connections(self, now_ns: int) -> Iterator[Row]:
+        began = time.monotonic()
+        counts: Counter[tuple[int, str]] = Counter()
+        talks: dict[int, list[_Talk]] = {port: [] for port in self._labels}
+        for message in _dump(_bytecode(tuple(self._labels)), states=_EVERY, attributes=1 << (_INFO - 1)):
+            state = _STATES.get(message[1])
+            if state is not None:
+                counts[_port(message), state] += 1
+            talk = _talk(message) if state == "established" else None
+            if talk is not None:
+                talks[talk.port].append(talk)
+        took = time.monotonic() - began
+        self._next_count_ns = now_ns + int(took / _SHARE * 1e9)
+        for port, own in self._labels.items():
+            present = {state: counts[port, state] for state in _STATES.values()}
+            for state, count in present.items():
+                if count or state in ("established", "time_wait"):
+                    yield Row("connections", labels(**own, state=state), "", count)
+            yield from self._spoken(port, labels(**own), talks[port])
+        yield Row("count_s", NO_LABELS, "s", took)
+
+    def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:
+        said = self._said.setdefault(port, _Said())
+        said.take(talks)
+        yield Row("requests_in", text, "", said.requests)
+        yield Row("busy", text, "", sum(talk.is_busy for talk in talks))
+        yield Row("answers_seen", text, "", said.answers)
+        yield Row("answer_s", text, "s", round(said.answer_s, 6))
+
+    def _taken(self, now_ns: int) -> Iterator[Row]:
+        """Who opens a connection gets a port that is not taken towards the same address and port."""
+        began = time.monotonic()
+        span = _numbers(self._settings / "ip_local_port_range")
+        if len(span) != 2:
+            return
+        low, high = span
+        near, far = self._rests_s(is_near=True), self._rests_s(is_near=False)
+        counts: Counter[_Way] = Counter()
+        for message in _dump(_bytecode_of_range(low, high), states=_EVERY):
+            way = _way(message)
+            if not _is_free_again(message, near if way.is_near else far):
+                counts[way] += 1
+        most: dict[str, tuple[int, float]] = {}
+        for way, count in counts.most_common():  # of several addresses of ours the fullest counts
+            if len(most) < _FULLEST:
+                most.setdefault(way.to, (count, near if way.is_near else far))
+        self._next_ports_ns = now_ns + int((time.monotonic() - began) / _SHARE * 1e9)
+        yield Row("ports_there", NO_LABELS, "", high - low + 1)
+        for to, (count, rests_s) in most.items():
+            yield Row("ports_taken", labels(to=to), "", count)
+            yield Row("port_rests_s", labels(to=to), "s", rests_s)
+        if not most:
+            yield Row("ports_taken", NO_LABELS, "", 0)
+            yield Row("port_rests_s", NO_LABELS, "s", far)
+
+    def _rests_s(self, *, is_near: bool) -> float:
+        """How long TIME_WAIT keeps a port from its next connection (tcp_twsk_unique of the kernel)."""
+        reuse = next(iter(_numbers(self._settings / "tcp_tw_reuse")), 0)
+        stamps = next(iter(_numbers(self._settings / "tcp_timestamps")), 1)
+        if not stamps or not (reuse == 1 or (reuse == 2 and is_near)):
+            return _TIME_WAIT_S
+        return next(iter(_numbers(self._settings / "tcp_tw_reuse_delay")), _REUSE_AFTER_MS) / 1e3
+
+
+def _dump(code: bytes, *, states: int, attributes: int = 0) -> Iterator[bytes]:
+    """The sockets that a program takes, each as the kernel describes it.
+
+    Raises:
+        OSError: The kernel does not answer such questions, or not us.
+    """
+    attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _BYTECODE) + code
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as link:
+        link.settimeout(2.0)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            body = _QUERY.pack(family, socket.IPPROTO_TCP, attributes, 0, states, bytes(48)) + attribute
+            link.send(_HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + body)
+            yield from _answers(link)
+
+
+def _answers(link: socket.socket) -> Iterator[bytes]:
+    while True:
+        received = link.recv(1 << 17)
+        at = 0
+        while at + _HEADER.size <= len(received):
+            length, kind, *_ = _HEADER.unpack_from(received, at)
+            body = received[at + _HEADER.size : at + length]
+            if kind == _DONE:
+                return
+            if kind == _ERROR:
+                number = -struct.unpack_from("=i", body)[0]
+                raise OSError(number, os.strerror(number))
+            yield body
+            at += (length + 3) & ~3
+
+
+def _bytecode(ports: Sequence[int]) -> bytes:
+    """A program for the kernel that takes sockets whose local port is one of these.
+
+    For each port: if it is this one go on, otherwise to the next; then jump to the end, which means taken.
+    Behind the end means left out.
+    """
+    code = b""
+    for number, port in enumerate(reversed(ports)):
+        is_last = number == 0
+        left = len(code)
+        hit = b"" if is_last else _OPERATION.pack(_JUMP, 4, 4 + left)
+        miss = 8 + len(hit) + (4 if is_last else 0)
+        code = _OPERATION.pack(_PORT_IS, 8, miss) + _OPERATION.pack(0, 0, port) + hit + code
+    return code
+
+
+def _bytecode_of_range(low: int, high: int) -> bytes:
+    """A program for the kernel that takes sockets whose local port is one of a range."""
+    head, bound = _OPERATION.size, 2 * _OPERATION.size
+    from_low = _OPERATION.pack(_PORT_FROM, bound, 2 * bound + head) + _OPERATION.pack(0, 0, low)
+    return from_low + _OPERATION.pack(_PORT_TO, bound, bound + head) + _OPERATION.pack(0, 0, high)
+
+
+class _Way(NamedTuple):
+    """From an address of ours to a port elsewhere: each local port serves one connection on it."""
+
+    own: bytes
+    other: bytes
+    port: int
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it stays on this machine's loopback."""
+        return _address(self.own).is_loopback or _address(self.other).is_loopback
+
+    @property
+    def to(self) -> str:
+        """`127.0.0.1:8080`, `[::1]:8080`."""
+        address = _address(self.other)
+        return f"{address}:{self.port}" if address.version == 4 else f"[{address}]:{self.port}"
+
+
+def _way(message: bytes) -> _Way:
+    port, own, other = _ENDS.unpack_from(message, _PORT_AT)
+    if message[0] == socket.AF_INET:
+        return _Way(own[:4], other[:4], port)
+    if own.startswith(_MAPPED) and other.startswith(_MAPPED):
+        return _Way(own[12:], other[12:], port)
+    return _Way(own, other, port)
+
+
+@lru_cache(4096)
+def _address(packed: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(packed)
+
+
+def _is_free_again(message: bytes, rests_s: float) -> bool:
+    """Whether it is in TIME_WAIT for so long that the kernel gives its port to the next connection."""
+    if message[1] != _TIME_WAIT:
+        return False
+    left_s: float = _MS.unpack_from(message, _EXPIRES_AT)[0] / 1e3
+    return _TIME_WAIT_S - left_s > rests_s
+
+
+def _port(message: bytes) -> int:
+    return int.from_bytes(message[_PORT_AT : _PORT_AT + 2], "big")
+
+
+def _listener(message: bytes) -> _Listener:
+    waiting, bound = _QUEUES.unpack_from(message, _QUEUES_AT)
+    memory = _attribute(message, _MEMORY)
+    drops = 0
+    if len(memory) >= 4 * (_DROPS + 1):
+        drops = struct.unpack_from("=I", memory, 4 * _DROPS)[0]
+    return _Listener(_port(message), waiting, bound, drops)
+
+
+def _talk(message: bytes) -> _Talk | None:
+    """None where an older kernel does not count segments with data."""
+    info = _attribute(message, _INFO)
+    if len(info) < _DATA_OUT_AT + _MS.size:
+        return None
+    sent, came, data_in, data_out = (
+        _MS.unpack_from(info, at)[0] for at in (_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT)
+    )
+    cookie = message[_COOKIE_AT : _COOKIE_AT + 8]
+    return _Talk(_port(message), cookie, came / 1e3, sent / 1e3, data_in, data_out)
+
+
+def _attribute(message: bytes, wanted: int) -> bytes:
+    """An attribute's content; empty where the kernel did not send it."""
+    at = _ATTRIBUTES_AT
+    while at + _ATTRIBUTE.size <= len(message):
+        length, kind = _ATTRIBUTE.unpack_from(message, at)
+        if kind == wanted:
+            return message[at + _ATTRIBUTE.size : at + length]
+        at += max(4, (length + 3) & ~3)
+    return b""
+
+
+def _numbers(path: Path) -> list[int]:
+    """A setting of the kernel; empty where it has none of this name."""
+    try:
+        return [int(word) for word in path.read_text().split()]
+    except OSError:
+        return []
+
+
+def _paired(path: Path) -> dict[tuple[str, str], int]:
+    """The counters of a file of the kernel; none where it has none of this name."""
+    try:
+        return paired(path.read_text().splitlines())
+    except OSError:
+        return {}

@@ -1,0 +1,101 @@
+"""What a JVM tells of itself in metrics that were scraped, known by the names that such metrics have.
+
+Micrometer's names (Spring Boot, Quarkus, Micronaut) and those of Prometheus' own client for Java, before and
+since its version 1. Pools of request threads are Tomcat's, of database connections Hikari's: Spring's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from loadlens.signals.read.resources import Series
+
+SOURCE: Final = "jvm"
+NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
+    "jvm_memory_used_bytes": "memory_bytes",
+    "jvm_memory_bytes_used": "memory_bytes",
+    "jvm_memory_pool_used_bytes": "memory_pool_bytes",
+    "jvm_memory_pool_bytes_used": "memory_pool_bytes",
+    "jvm_gc_pause_seconds_sum": "gc_pause_s",
+    "jvm_gc_pause_seconds_count": "gc_pauses",
+    "jvm_gc_collection_seconds_sum": "gc_pause_s",
+    "jvm_gc_collection_seconds_count": "gc_pauses",
+    "jvm_gc_memory_allocated_bytes_total": "allocated_bytes",
+    "jvm_memory_pool_allocated_bytes_total": "allocated_bytes",
+    "jvm_compilation_time_ms_total": "compile_ms",
+    "jvm_compilation_time_seconds_total": "compile_s",
+    "jvm_threads_live_threads": "threads",
+    "jvm_threads_current": "threads",
+    "jvm_threads_states_threads": "threads_in_state",
+    "jvm_threads_state": "threads_in_state",
+    "tomcat_threads_busy_threads": "request_threads_busy",
+    "tomcat_threads_config_max_threads": "request_threads_bound",
+    "hikaricp_connections_active": "pool_active",
+    "hikaricp_connections_pending": "pool_pending",
+    "hikaricp_connections_max": "pool_bound",
+    "hikaricp_connections_acquire_seconds_sum": "pool_acquire_s",
+    "hikaricp_connections_acquire_seconds_count": "pool_acquired",
+    "hikaricp_connections_timeout_total": "pool_timeouts",
+}
+
+Labelled = tuple[dict[str, str], Series]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jvm:
+    """All series of one replica, by what they are."""
+
+    series: Mapping[str, Sequence[Labelled]]
+
+    def total(self, what: str) -> Series | None:
+        """Added up over labels; none where nothing was told.
+
+        A series that begins later, as counters do with what they first count, was zero before.
+        """
+        return self._added([series for _, series in self.series.get(what, ())])
+
+    def heap(self) -> Series | None:
+        """Bytes in use in all pools of the heap."""
+        pools = [series for _, series in self.heap_pools()]
+        if pools:
+            return self._added(pools)
+        areas = self.series.get("memory_bytes", ())
+        return self._added([series for labels, series in areas if labels.get("area") == "heap"])
+
+    def heap_pools(self) -> Iterator[tuple[str, Series]]:
+        """Each pool of the heap by its name; none where the metrics do not say what belongs to the heap."""
+        for labels, series in self.series.get("memory_bytes", ()):
+            if labels.get("area") == "heap" and "id" in labels:
+                yield labels["id"], series
+
+    def outside_the_heap(self) -> Series | None:
+        """Bytes of classes, compiled code and the like."""
+        areas = self.series.get("memory_bytes", ())
+        return self._added([series for labels, series in areas if labels.get("area") == "nonheap"])
+
+    def threads_by_state(self) -> Iterator[tuple[str, Series]]:
+        """Threads that were in each state at some time."""
+        for labels, series in self.series.get("threads_in_state", ()):
+            if series.values.any():
+                yield labels.get("state", "unknown").lower().replace("-", " ").replace("_", " "), series
+
+    def compiling_s(self) -> Series | None:
+        """Time that compiler threads were at work or waited for a core: the JVM counts it by the clock."""
+        in_ms = self.total("compile_ms")
+        return self.total("compile_s") if in_ms is None else Series(in_ms.seconds, in_ms.values / 1000)
+
+    def _added(self, parts: Sequence[Series]) -> Series | None:
+        if not parts:
+            return None
+        moments = np.unique(
+            np.concatenate([one.seconds for found in self.series.values() for _, one in found])
+        )
+        total = np.zeros(moments.size)
+        for part in parts:
+            place = np.searchsorted(part.seconds, moments, side="right") - 1
+            total += np.where(place >= 0, part.values[np.maximum(place, 0)], 0.0)
+        return Series(moments, total)

@@ -1,0 +1,1 @@
+"""The study file: parsed, checked, planned into cases and trials."""

@@ -1,0 +1,239 @@
+"""How long a study will take, and how that is known.
+
+A load that ends by time says how long it is. One that ends by a number of requests does not: its rate comes
+from earlier trials on this machine, else from what was published of the case, else it is a guess, and the
+estimate says which.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from loadlens import units
+from loadlens.model.study import Case, Study
+from loadlens.model.workload import Open
+from loadlens.study.plan.trial_order import order
+
+# What a trial costs besides its load, in seconds: guesses on the side of too long, for an estimate only.
+AUTO_WARMUP_S: Final = 5.0
+START_S: Final = 1.5  # a service until it is ready
+STOP_S: Final = 0.5
+SETUP_S: Final = 1.0
+RESET_S: Final = 0.5
+BRACKETS_S: Final = 1.0  # monitors up, requests in flight at the end, monitors down
+SEAL_S: Final = 0.5  # parquet, digests, fsync
+BUILD_S: Final = 20.0  # an environment that is not in the cache
+# Of a load that ends by a number and of which nothing is known.
+ANSWER_S: Final = 0.02  # a request
+MOST_PER_S: Final = 1000.0  # requests: more users do not make a service faster without end
+
+_SECONDS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
+_NOT_LEVELS: Final = frozenset(("experiment", "step", "metric", "side", "value", "unit", "note"))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an earlier trial of the study was like on this machine."""
+
+    slug: str  # of its case
+    experiment: str
+    per_s: float  # requests of the load a second, warm-up included
+    overhead_s: float  # all that was not load: services, data, brackets, sealing
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Seconds of the whole study, builds included, and what they rest on where that is not the file alone."""
+
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """Seconds of one trial's load, and where they come from."""
+
+    seconds: float
+    source: str  # time, seen, published, guess
+
+
+def duration(study: Study, seen: Sequence[Seen] = ()) -> Duration:
+    """How long the whole study will take; an estimate to plan a day by.
+
+    Args:
+        study: As planned.
+        seen: Earlier complete trials of the study on this machine.
+    """
+    total = 0.0 if seen else BUILD_S * _builds(study)
+    started: set[tuple[object, ...]] = set()
+    sources: Counter[str] = Counter()
+    for trial in order(study):
+        case = trial.case
+        load = _load(study, case, seen)
+        sources[load.source] += 1
+        life = (case.fresh, trial.block if case.fresh == "block" else 0, case.services)
+        starts = case.fresh == "trial" or life not in started
+        started.add(life)
+        known = _of_case(case, seen)
+        if known:
+            total += load.seconds + statistics.median(one.overhead_s for one in known)
+        else:
+            total += load.seconds + _overhead_s(case, starts=starts)
+    return Duration(total, _notes(sources, seen))
+
+
+def load_seconds(case: Case) -> float:
+    """Warm-up and measured part of one trial; a guess for one that ends by a number."""
+    return _warmup_s(case) + min(_ends(case, _guessed_s(case)), default=0.0)
+
+
+def _builds(study: Study) -> int:
+    return len({(s.name, s.build) for case in study.cases for s in case.services if s.build})
+
+
+def _overhead_s(case: Case, *, starts: bool) -> float:
+    services = sum(_start_seconds(s.replicas, s.setup) for s in case.services) if starts else 0.0
+    return BRACKETS_S + SEAL_S + (RESET_S if case.reset else 0.0) + services
+
+
+def _start_seconds(replicas: int, setup: str | None) -> float:
+    return START_S + 0.2 * (replicas - 1) + STOP_S + (SETUP_S if setup else 0.0)
+
+
+def _notes(sources: Counter[str], seen: Sequence[Seen]) -> tuple[str, ...]:
+    """How the estimate was got; nothing where the file says all."""
+    words = {
+        "seen": "as fast as in earlier runs here",
+        "published": "as fast as published",
+        "guess": f"guessed at {ANSWER_S * 1e3:g} ms an answer and at most {MOST_PER_S:,.0f} requests/s",
+    }
+    parts = [f"{sources[name]} {text}" for name, text in words.items() if sources[name]]
+    notes = []
+    if parts:
+        ended = sum(sources[name] for name in words)
+        notes.append(f"{ended} of {sources.total()} trials end by a number of requests: {'; '.join(parts)}")
+    if seen:
+        median = statistics.median(one.overhead_s for one in seen)
+        notes.append(
+            f"{median:.1f} s around the load of a trial, the median of {len(seen)} earlier trials here; "
+            "builds are cached"
+        )
+    return tuple(notes)
+
+
+# --- the load of a trial ----------------------------------------------------------------------------------
+
+
+def _load(study: Study, case: Case, seen: Sequence[Seen]) -> _Load:
+    guess = _guessed_s(case)
+    if guess is None:
+        return _Load(load_seconds(case), "time")
+    known = _of_case(case, seen) or [one for one in seen if one.experiment == case.experiment]
+    total = _requests(case)
+    answer_s = _published_s(study, case)
+    if known and total is not None and (rate := statistics.median(one.per_s for one in known)) > 0:
+        by_number, source = total / rate, "seen"
+    elif answer_s is not None:
+        by_number, source = _paced_s(case, answer_s) or guess, "published"
+    else:
+        by_number, source = guess, "guess"
+    ends = _ends(case, by_number)
+    seconds = min(ends)
+    is_by_time = case.duration_ns is not None and seconds == case.duration_ns / 1e9
+    return _Load(_warmup_s(case) + seconds, "time" if is_by_time else source)
+
+
+def _of_case(case: Case, seen: Sequence[Seen]) -> list[Seen]:
+    return [one for one in seen if one.slug == case.slug]
+
+
+def _warmup_s(case: Case) -> float:
+    if case.warmup_ns is not None:
+        return case.warmup_ns / 1e9
+    return AUTO_WARMUP_S if case.duration_ns is not None else 0.0
+
+
+def _ends(case: Case, by_number: float | None) -> list[float]:
+    ends = [case.duration_ns / 1e9] if case.duration_ns is not None else []
+    return ends if by_number is None else [*ends, by_number]
+
+
+def _steps(case: Case) -> float:
+    """Requests of an iteration, the mean over the mix."""
+    weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
+    return sum(s.weight * s.requests for s in case.scenarios) / weight or 1.0
+
+
+def _requests(case: Case) -> float | None:
+    """Requests after which a closed load ends; none when time, or a schedule, ends it."""
+    workload = case.workload
+    if isinstance(workload, Open):
+        return None
+    ends = [] if workload.iterations is None else [workload.users * workload.iterations * _steps(case)]
+    if workload.requests is not None:
+        ends.append(float(workload.requests))
+    return min(ends, default=None)
+
+
+def _guessed_s(case: Case) -> float | None:
+    """How long a load that ends by iterations or requests may take; none when it does not."""
+    if isinstance(case.workload, Open):
+        return _seconds_of_open(case.workload, _steps(case))
+    total, paced = _requests(case), _paced_s(case, ANSWER_S)
+    return None if total is None or paced is None else max(paced, total / MOST_PER_S)
+
+
+def _paced_s(case: Case, answer_s: float) -> float | None:
+    """Seconds of a closed load that ends by a number, if each answer takes so long; of any pool as well."""
+    workload, total = case.workload, _requests(case)
+    if isinstance(workload, Open) or total is None:
+        return None
+    weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
+    pauses_s = sum(s.weight * s.pause_s for s in case.scenarios) / weight
+    steps = _steps(case)
+    iteration_s = steps * answer_s + pauses_s + workload.think.mean_s
+    if workload.pace is not None:
+        iteration_s = max(iteration_s, workload.pace.mean_s)
+    by_users = total / (workload.users * steps) * iteration_s
+    shared = min(workload.users, case.connection.pool or workload.users)
+    return max(by_users, total * answer_s / shared)
+
+
+def _published_s(study: Study, case: Case) -> float | None:
+    """The mean time that clients were published to wait in this case; none when nobody says."""
+    names = {step.name for scenario in case.scenarios for step in scenario.steps}
+    levels = {name: str(value) for name, value in case.params}
+    levels |= {level.factor: level.name for level in case.levels}
+    for row in study.published.rows if study.published is not None else ():
+        wanted = {name: text for name, text in row.items() if name not in _NOT_LEVELS and text}
+        is_of_case = row["experiment"] == case.experiment and not case.held_out
+        if not is_of_case or row["metric"] != "response_time.mean" or row.get("side") != "client":
+            continue
+        if row.get("step") and {row["step"]} != names:
+            continue
+        value, unit = units.scalar(row["value"]), _SECONDS.get(row["unit"])
+        if isinstance(value, (int, float)) and unit and all(levels.get(n) == t for n, t in wanted.items()):
+            return value * unit
+    return None
+
+
+def _seconds_of_open(workload: Open, steps: float) -> float | None:
+    """How long an open load that ends by requests, or with its file, may take."""
+    file_s = None if workload.replay is None else workload.replay.last_ns / 1e9
+    if workload.requests is None:
+        return file_s
+    by_number = workload.requests / ((workload.rate_per_s or _mean_rate(workload)) * steps)
+    return by_number if file_s is None else min(by_number, file_s)
+
+
+def _mean_rate(workload: Open) -> float:
+    """Iterations a second over the whole shape."""
+    if workload.profile is not None:
+        length_s = workload.profile.length_ns / 1e9
+        return workload.profile.integral(length_s) / length_s
+    assert workload.replay is not None, "an open load has one of the three"
+    return workload.replay.arrivals / max(workload.replay.last_ns / 1e9, 1.0)

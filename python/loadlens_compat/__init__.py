@@ -1,0 +1,1 @@
+"""The command lines and output layouts of wrk, ab and hey on the Loadlens engine."""

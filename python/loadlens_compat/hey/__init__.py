@@ -1,0 +1,1 @@
+"""The `loadlens hey` verb and the output layout of hey."""

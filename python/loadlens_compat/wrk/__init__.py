@@ -1,0 +1,1 @@
+"""The `loadlens wrk` verb, its scripts and the output layout of wrk."""

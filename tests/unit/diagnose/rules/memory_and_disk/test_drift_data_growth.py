@@ -1,0 +1,120 @@
+"""Requests that take longer the more were answered, and times that differ for other reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens.diagnose.rules.memory_and_disk.drift_data_growth import assess
+from loadlens.model.facts import Facts
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured
+from loadlens.model.shapes import Slowdown
+from tests.unit.diagnose.build import curve, estimate, step
+
+
+def slowdown(**more: Any) -> Slowdown:
+    """After 20,000 requests one of them takes three times as long at one user."""
+    built: dict[str, Any] = {
+        "label": "b",
+        "request": "POST /b",
+        "trials": 11,
+        "rising": 7,
+        "falling": 0,
+        "change": estimate(3.0, unit="ratio"),
+        "load": 1.0,
+        "requests": 20_000,
+        "seconds": 70.0,
+        "doubling": 10_000.0,
+        "follows": "requests",
+    }
+    return Slowdown(**{**built, **more})
+
+
+def record(*found: Slowdown, **last: Any) -> Facts:
+    return Facts(4, (replace(curve(step(1, 20, 0.05, **last)), slowdowns=found),))
+
+
+def test_times_that_grow_with_what_was_answered_are_found() -> None:
+    finding = assess(record(slowdown()))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.STRONG
+    assert finding.statement == "POST /b takes +200.0 % after 20,000 requests"
+    assert "10,000 requests" in finding.advice
+    assert finding.impact == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        slowdown(change=estimate(1.05, unit="ratio")),  # runs differ by as much
+        slowdown(rising=1, falling=6),  # it was cold at first
+        slowdown(falling=1),
+        slowdown(rising=2),  # of eleven trials
+        slowdown(follows="clock"),
+    ],
+    ids=["small", "cold", "falls once", "rises rarely", "with the clock"],
+)
+def test_what_else_changes_times_is_none(other: Slowdown) -> None:
+    answer = assess(record(other))
+
+    assert isinstance(answer, Absent)
+    assert "times rise in" in answer.reason
+
+
+def test_a_level_measured_once_is_a_suspicion_where_most_trials_rise() -> None:
+    unmeasured = NotMeasured("drift.change", "no level was measured twice in one life of the service")
+    once = slowdown(change=unmeasured, load=None)
+
+    finding = assess(record(once))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.SUSPECTED
+    assert isinstance(assess(record(replace(once, rising=4))), Absent)
+
+
+def test_not_knowing_what_it_follows_is_a_suspicion() -> None:
+    finding = assess(record(slowdown(follows="unknown")))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.SUSPECTED
+
+
+def test_levels_of_one_trial_say_nothing_of_how_runs_differ() -> None:
+    finding = assess(record(slowdown(), trials=1))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+
+
+def test_other_programs_on_the_machine_are_not_excluded() -> None:
+    finding = assess(record(slowdown(), other_cores=1.5))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+
+
+def test_other_programs_are_looked_for_at_the_level_that_is_compared() -> None:
+    calm, crowded = step(1, 20, 0.05), step(2, 40, 0.05, other_cores=1.5)
+    of_one = Facts(4, (replace(curve(calm, crowded), slowdowns=(slowdown(),)),))
+    of_two = Facts(4, (replace(curve(calm, crowded), slowdowns=(slowdown(load=2.0),)),))
+
+    grades = [found.grade for one in (of_one, of_two) if isinstance(found := assess(one), Finding)]
+
+    assert grades == [Grade.STRONG, Grade.PROBABLE]
+
+
+def test_a_look_with_dense_probes_is_more_load_than_the_first_time() -> None:
+    finding = assess(replace(record(slowdown()), dense=(step(1, 20, 0.05),)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+
+
+def test_without_trends_or_levels_measured_twice_nothing_is_assessed() -> None:
+    nothing = slowdown(trials=0, rising=0, change=NotMeasured("drift.change", "none"))
+
+    assert isinstance(assess(record(nothing)), NotAssessed)
+    assert isinstance(assess(record()), NotAssessed)

@@ -1,0 +1,123 @@
+"""Dropped connections: by the kernel's count, by whole seconds, and not where packets were lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.network.accept_drops import assess
+from loadlens.model.facts import Curve, KernelWatch
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import connections, curve, facts, step
+
+
+def seen(drops: float | None, *, resent: int = 0, connects: int = 1_000, **more: Any) -> Curve:
+    kernel = None if drops is None else KernelWatch(9.0, 8.0, drops, 20.0, 18.0)
+    watch = connections(connects, connects, limit=1, connects=connects, resent=resent)
+    top = step(16, 100.0, 0.16, kernel=kernel, connections=watch, **more)
+    calm = replace(top, load=1.0, kernel=None if kernel is None else replace(kernel, listen_drops=0.0))
+    return curve(replace(calm, connections=replace(watch, resent=0)), top)
+
+
+def test_drops_and_connections_that_took_a_second_are_strong() -> None:
+    found = assess(facts(seen(30.0, resent=20)))
+
+    assert isinstance(found, Finding)
+    assert found.grade is Grade.STRONG
+    # 2 % of the connections, one a request, wait 1 s of a mean of 160 ms
+    assert found.impact == pytest.approx(0.02 / 0.16)
+    assert "30" in found.statement
+    assert "from 8 to 32" in found.advice
+    assert len(found.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in found.evidence)
+
+
+@pytest.mark.parametrize(("resent", "explained"), [(8, "accept.drops"), (7, None)])
+def test_drops_that_cost_little_explain_no_plateau(resent: int, explained: str | None) -> None:
+    """0.8 % of the connections wait 1 s of a mean of 160 ms: 5 %."""
+    drops = assess(facts(seen(30.0, resent=resent)))
+    assert isinstance(drops, Finding)
+    assert drops.scope == "k=1"
+    flat = Finding("saturation.plateau", Grade.STRONG, 0.5, "k=1", "x", "", (), (), "", "", curves=("k=1",))
+
+    folded = diagnose.fold([drops, flat])
+
+    assert [one.explained_by for one in folded] == [None, explained]
+
+
+@pytest.mark.parametrize(("drops", "fires"), [(4.0, True), (3.0, False)])
+def test_more_than_three_drops(drops: float, fires: bool) -> None:
+    assert isinstance(assess(facts(seen(drops))), Finding if fires else Absent)
+
+
+def test_drops_alone_are_enough() -> None:
+    found = assess(facts(seen(30.0, resent=0)))
+
+    assert isinstance(found, Finding)
+    assert found.grade is Grade.STRONG
+
+
+@pytest.mark.parametrize(
+    ("resent", "connects", "fires"), [(2, 10_000, True), (2, 10_001, False), (1, 100, False)]
+)
+def test_from_outside_two_and_two_in_ten_thousand(resent: int, connects: int, fires: bool) -> None:
+    found = assess(facts(seen(None, resent=resent, connects=connects)))
+
+    assert isinstance(found, Finding if fires else Absent)
+    if isinstance(found, Finding):
+        assert found.grade is Grade.SUSPECTED  # packets may have been lost
+        assert len(found.statement) <= 90
+
+
+def test_packets_lost_on_the_way_are_told_by_the_kernel() -> None:
+    found = assess(facts(seen(0.0, resent=50)))
+
+    assert isinstance(found, Absent)
+    assert "0 were dropped at the port" in found.reason
+
+
+def test_a_calm_service_is_silent_with_what_was_looked_at() -> None:
+    found = assess(facts(seen(0.0)))
+
+    assert isinstance(found, Absent)
+    assert "2,000 connections" in found.reason
+
+
+def test_where_nobody_watched_nothing_is_assessed() -> None:
+    assert isinstance(assess(facts(curve(step(1, 100.0, 0.01)))), NotAssessed)
+
+
+def test_one_trial_is_probable() -> None:
+    assert isinstance(found := assess(facts(seen(30.0, resent=20, trials=1))), Finding)
+    assert found.grade is Grade.PROBABLE
+
+
+@pytest.mark.parametrize(("answered", "rate", "told"), [(1_000, 100.0, "100 /s"), (4_000, 25.0, "25.0 /s")])
+def test_what_is_accepted_is_said_to_be_a_lower_bound(answered: int, rate: float, told: str) -> None:
+    """100 requests a second, on a connection each, or four on each: 25 connections."""
+    built = seen(30.0, resent=20)
+    top = built.steps[-1]
+    assert top.connections is not None
+    reused = replace(top, connections=replace(top.connections, answered=answered))
+
+    found = assess(facts(replace(built, steps=(built.steps[0], reused))))
+
+    assert isinstance(found, Finding)
+    (said,) = [e for e in found.evidence if e.signal == "accept.rate"]
+    assert (said.value, said.low, said.high) == (rate, rate, None)
+    assert "a lower bound" in said.text
+    assert f"can accept {told} or more" in found.explanation
+
+
+def test_without_connections_nothing_is_said_of_what_is_accepted() -> None:
+    built = seen(30.0)
+    blind = tuple(replace(one, connections=None) for one in built.steps)
+
+    found = assess(facts(replace(built, steps=blind)))
+
+    assert isinstance(found, Finding)
+    assert "accept.rate" not in {e.signal for e in found.evidence}
+    assert "accept" not in found.explanation

@@ -1,0 +1,86 @@
+"""A new connection for every request: found where the service closes, not where the client or errors do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens.diagnose.rules.network.http_no_reuse import assess
+from loadlens.model.facts import Curve
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import connections, curve, estimate, facts, step
+
+
+def single(opened: int = 500, *, answered: int = 500, failed: float = 0.0, **more: Any) -> Curve:
+    watch = connections(opened, answered, **{"limit": 1, "connect": estimate(0.001), **more})
+    steps = []
+    for users in (1, 8):
+        built = step(users, 100.0 * users, 0.010, connections=watch)
+        steps.append(replace(built, failed_count=round(failed * (built.issued or 0))))
+    return curve(*steps)
+
+
+def test_one_request_a_connection_is_found_with_what_connecting_takes() -> None:
+    found = assess(facts(single()))
+
+    assert isinstance(found, Finding)
+    assert found.grade is Grade.PROBABLE  # what version the answers have is not recorded
+    assert found.impact == pytest.approx(0.1)  # 1 ms of 10 ms
+    assert "1 ms of 10 ms" in found.statement.replace("1.00", "1").replace("10.0", "10")
+    assert len(found.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in found.evidence)
+
+
+@pytest.mark.parametrize(("answered", "fires"), [(749, True), (750, False), (5_000, False)])
+def test_fewer_than_one_and_a_half_requests_each(answered: int, fires: bool) -> None:
+    found = assess(facts(single(answered=answered)))
+
+    assert isinstance(found, Finding if fires else Absent)
+
+
+@pytest.mark.parametrize(("by_server", "fires"), [(400, True), (399, False)])
+def test_the_service_must_be_who_closes(by_server: int, fires: bool) -> None:
+    found = assess(facts(single(closed_by_server=by_server)))
+
+    assert isinstance(found, Finding if fires else Absent)
+
+
+@pytest.mark.parametrize(("failed", "fires"), [(0.2, True), (0.6, False)])
+def test_errors_close_connections(failed: float, fires: bool) -> None:
+    found = assess(facts(single(failed=failed)))
+
+    assert isinstance(found, Finding if fires else Absent)
+
+
+def test_a_client_that_closes_by_itself_cannot_tell() -> None:
+    assert isinstance(assess(facts(single(reuses=False))), NotAssessed)
+
+
+def test_connections_that_last_are_silent() -> None:
+    kept = [step(n, 100.0 * n, 0.01, connections=connections(n, 5_000 * n)) for n in (1, 8)]
+
+    assert isinstance(assess(facts(curve(*kept))), Absent)
+
+
+def test_without_the_time_to_connect_it_is_found_all_the_same() -> None:
+    found = assess(facts(single(connect=None)))
+
+    assert isinstance(found, Finding)
+    assert "500" in found.statement
+
+
+def test_without_connections_nothing_is_assessed() -> None:
+    assert isinstance(assess(facts(curve(step(1, 100.0, 0.01)))), NotAssessed)
+
+
+def test_what_would_confirm_it_counts_the_connections_of_a_trial() -> None:
+    closed, opened = single(600), replace(single(600), is_closed=False)  # of three trials
+
+    users, rate = assess(facts(closed)), assess(facts(opened))
+
+    assert isinstance(users, Finding)
+    assert users.confirm == "the same load with keep-alive: 1 connections a trial instead of 200"
+    assert isinstance(rate, Finding)
+    assert rate.confirm == "the same load with keep-alive: far fewer connections instead of 200"

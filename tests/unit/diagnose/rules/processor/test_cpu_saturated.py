@@ -1,0 +1,237 @@
+"""The rule fires where threads or processes wait for cores, and stays silent on what else makes a plateau."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.processor.cpu_saturated import ID, assess_after
+from loadlens.model.facts import Curve, Facts, QuotaWatch
+from loadlens.model.finding import Absent, Estimate, Figure, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import (
+    UNWATCHED,
+    blocked,
+    curve,
+    estimate,
+    facts,
+    found,
+    generator,
+    process,
+    step,
+)
+
+WORK_S = 0.02
+
+
+def full(
+    *, cores: float = 2.0, trials: int = 3, own: bool = True, work_s: float = WORK_S, **last: Any
+) -> Curve:
+    """Threads that compute 20 ms a request on so many cores: X = min(N, cores) / D."""
+    steps = []
+    for users in (1, 4, 16):
+        busy = min(float(users), cores)
+        rate = busy / work_s
+        steps.append(
+            step(
+                users,
+                rate,
+                users / rate,
+                trials=trials,
+                processes=(process(0.99 * busy, waiting=max(0.0, users - cores), hot=users),),
+            )
+        )
+    steps[-1] = replace(steps[-1], **last)
+    return curve(
+        *steps,
+        work=estimate(0.99 * work_s, trials=trials),
+        think=0.0,
+        cores_allotted=cores,
+        shares_cores=not own,
+    )
+
+
+def ask(built: Curve, *, cores: int = 4) -> Finding | Absent | NotAssessed:
+    return assess_after(facts(built, cores=cores), ())
+
+
+def test_full_cores_are_found_with_the_cpu_time_of_a_request() -> None:
+    finding = found(ask(full()))
+
+    assert finding.grade is Grade.STRONG
+    assert finding.statement == "All 2 cores are used at 100 /s: 19.8 ms of CPU a request"  # 2 / 0.02 s
+    work = next(e for e in finding.evidence if e.signal == "work.cpu")
+    assert work.value == pytest.approx(0.0198)
+    assert "each brings 50.5 /s" in finding.advice  # 1 / 0.0198 s
+
+
+def test_twice_the_cores_are_twice_the_throughput() -> None:
+    prediction = found(ask(full())).predictions[0]
+
+    assert isinstance(prediction.after, Estimate)
+    assert prediction.what == "most requests/s with 4 cores"
+    assert prediction.after.point == pytest.approx(200.0)
+
+
+def test_one_trial_a_level_is_enough_to_be_probable() -> None:
+    assert found(ask(full(trials=1))).grade is Grade.PROBABLE
+
+
+def test_one_cpu_of_a_larger_machine_is_full_when_the_service_may_use_no_other() -> None:
+    assert found(ask(full(cores=1.0), cores=16)).statement.startswith("The one core is used at 50.0 /s")
+
+
+def test_the_same_cpu_on_a_machine_that_is_free_to_use_is_not_full() -> None:
+    answer = ask(replace(full(cores=1.0), cores_allotted=2.0))
+
+    assert isinstance(answer, Absent)
+    assert "0.99 of 2 cores" in answer.reason
+
+
+def test_a_quota_bounds_what_it_may_use() -> None:
+    quota = QuotaWatch("group", 0.4, 0.1, estimate(0.39, unit="cores"), UNWATCHED, UNWATCHED)
+    built = full(cores=0.4, quotas=(quota,))
+
+    assert isinstance(ask(replace(built, cores_allotted=1.0)), Finding)
+    assert isinstance(ask(replace(full(cores=0.4), cores_allotted=1.0)), Absent)
+
+
+@pytest.mark.parametrize(("used", "is_full"), [(1.69, False), (1.71, True)])  # limit 0.85 of 2
+def test_85_percent_count_as_full(used: float, *, is_full: bool) -> None:
+    answer = ask(full(processes=(process(used, waiting=14.0, hot=16),)))
+
+    assert isinstance(answer, Finding) is is_full
+
+
+@pytest.mark.parametrize(
+    ("work_s", "expected"),
+    [(0.018, Finding), (0.0165, Finding), (0.0145, Absent)],  # full at 111, 121 and 138 a second; 100 came
+)
+def test_a_request_too_cheap_to_fill_the_cores_contradicts_it(work_s: float, expected: type) -> None:
+    answer = ask(replace(full(), work=estimate(work_s), work_all=estimate(work_s)))
+
+    assert isinstance(answer, expected), answer
+    if isinstance(answer, Finding):
+        assert (answer.grade is Grade.SUSPECTED) == (work_s < 0.85 * WORK_S)
+
+
+def test_what_the_generator_takes_of_shared_cores_was_not_there() -> None:
+    busy = generator(cpu_cores=0.28)
+    processes = (process(1.72, waiting=14.0, hot=16),)
+    shared = full(own=False, processes=processes, generator=busy, completed_trials=(86.0,) * 3)
+
+    finding = found(ask(shared, cores=2))
+
+    assert finding.grade is Grade.PROBABLE  # generator and service fill the cores that they share
+    assert "(-0.2 %" in finding.evidence[2].text  # (2 - 0.28 - 0.02) / 0.0198 = 85.9; others take 0.02
+
+
+def test_more_hot_threads_than_cores_that_wait_for_none_contradict_it() -> None:
+    answer = ask(full(processes=(process(1.98, waiting=0.4, hot=16),)))
+
+    assert isinstance(answer, Absent)
+    assert "0.4 threads wait for a core (limit 0.5)" in answer.reason
+
+
+def test_a_pool_as_large_as_the_cores_fills_them_without_anybody_waiting_for_one() -> None:
+    finding = found(ask(full(processes=(process(1.98, waiting=0.05, hot=2),))))
+
+    assert "no more threads work (2) than there are cores" in finding.evidence[3].text
+
+
+def test_event_loops_one_for_each_core_are_the_cause_not_the_cores() -> None:
+    verdict = diagnose.assess(facts(replace(blocked(0.2, k=2), cores_allotted=2.0), cores=2))
+
+    assert [f.rule for f in verdict.findings if f.explained_by is None] == ["eventloop.blocked"]
+    cores = next(f for f in verdict.findings if f.rule == ID)
+    assert cores.explained_by == "eventloop.blocked"
+    assert cores.grade is Grade.PROBABLE
+
+
+def test_more_event_loops_than_cores_wait_for_them_and_the_cores_come_first() -> None:
+    crowded = tuple(process(0.5, waiting=0.48, label=f"p{i}") for i in range(4))
+    built = replace(blocked(0.2, k=2, processes=crowded), cores_allotted=2.0)
+
+    verdict = diagnose.assess(facts(built, cores=2))
+
+    assert [f.rule for f in verdict.findings if f.explained_by is None] == [ID]
+    assert "eventloop.blocked" in {f.rule for f in verdict.findings if f.explained_by == ID}
+
+
+def test_loops_that_are_blocked_elsewhere_too_are_not_folded_under_the_cores() -> None:
+    crowded = tuple(process(0.5, waiting=0.48, label=f"p{i}") for i in range(4))
+    many = replace(blocked(0.2, k=2, processes=crowded), label="k=4", cores_allotted=2.0)
+    one = replace(blocked(0.2), cores_allotted=2.0)
+
+    verdict = diagnose.assess(facts(one, many, cores=2))
+
+    assert {f.rule for f in verdict.findings if f.explained_by is None} >= {ID, "eventloop.blocked"}
+
+
+def test_a_loop_on_one_of_two_cores_leaves_the_other() -> None:
+    answer = ask(replace(blocked(0.2), cores_allotted=2.0))
+
+    assert isinstance(answer, Absent)
+    assert "1.00 of 2 cores (50 %" in answer.reason
+
+
+@pytest.mark.parametrize("rest", [{"processes": (process(0.04, hot=0),)}])
+def test_a_lock_or_a_pool_uses_no_cpu(rest: dict[str, Any]) -> None:
+    assert isinstance(ask(full(**rest)), Absent)
+
+
+def test_a_load_that_never_filled_it_is_silent() -> None:
+    steps = [step(n, n / 0.02, 0.02, processes=(process(0.98 * n, hot=n),)) for n in (1, 2)]
+
+    answer = ask(curve(*steps, work=estimate(0.0196), think=0.0, cores_allotted=2.0))
+
+    assert isinstance(answer, Absent)
+    assert "last doubling" in answer.reason
+
+
+def test_answers_most_of_which_are_refusals_are_not_its_work() -> None:
+    refused = Estimate("f", "share", 0.7, 0.68, 0.72, 3, 5000, "built")
+
+    assert isinstance(ask(full(failed=refused)), Absent)
+
+
+def test_time_taken_by_other_machines_leaves_it_probable() -> None:
+    assert found(ask(full(steal=0.05))).grade is Grade.PROBABLE
+    assert found(ask(full(steal=None))).grade is Grade.PROBABLE
+
+
+def test_a_late_generator_leaves_it_probable() -> None:
+    assert found(ask(full(generator=generator(verdict="limit")))).grade is Grade.PROBABLE
+
+
+def test_without_the_cpu_of_processes_it_is_not_assessed() -> None:
+    answer = ask(full(processes=()))
+
+    assert isinstance(answer, NotAssessed)
+    assert "watch them" in answer.reason
+
+
+@pytest.mark.parametrize("work", [UNWATCHED, estimate(0.0)])
+def test_without_the_cpu_time_of_a_request_it_is_suspected(work: Figure) -> None:
+    """Background that hides what requests take leaves nothing of it."""
+    finding = found(ask(replace(full(), work=work, work_all=work)))
+
+    assert finding.grade is Grade.SUSPECTED
+    assert finding.statement == "All 2 cores are used (1.98) at 100 /s"
+
+
+def test_without_waiting_times_of_the_kernel_it_is_suspected() -> None:
+    unread = replace(process(1.98, hot=16), waiting=UNWATCHED)
+
+    assert found(ask(full(processes=(unread,)))).grade is Grade.SUSPECTED
+
+
+def test_no_curve_is_not_assessed() -> None:
+    assert isinstance(assess_after(Facts(2, (), ()), ()), NotAssessed)
+
+
+@pytest.mark.parametrize("work_s", [0.0002, 0.02, 3.0])
+def test_it_holds_for_other_times(work_s: float) -> None:
+    assert found(ask(full(work_s=work_s))).grade is Grade.STRONG

@@ -1,0 +1,236 @@
+"""A line that no gauge names, by probe, CPU and the curve; rates are by the bounds of a closed loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.waiting import downstream_serialised
+from loadlens.model.facts import Curve, FailureMode, QuotaWatch, Step
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import UNWATCHED, blocked, estimate, facts, process
+from tests.unit.diagnose.waiting import calm, renamed, waiting
+
+
+def answer(built: Curve) -> Finding | Absent | NotAssessed:
+    return downstream_serialised.assess_after(facts(built), [])
+
+
+def found(built: Curve) -> Finding:
+    finding = answer(built)
+    assert isinstance(finding, Finding)
+    return finding
+
+
+def silence(built: Curve) -> str:
+    absent = answer(built)
+    assert isinstance(absent, Absent)
+    return absent.reason
+
+
+def with_probe(built: Curve, mean: float = 0.002, **probe: Any) -> Curve:
+    steps = tuple(replace(one, probes=(calm(mean, **probe),)) for one in built.steps)
+    return replace(built, steps=steps)
+
+
+def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute() -> None:
+    finding = found(waiting(0.02))
+
+    assert finding.grade is Grade.PROBABLE
+    expected = "Requests wait in a line behind the service: 50.0 /s, 1.5 at work at once"  # 50/s x 30 ms
+    assert finding.statement == expected
+    assert finding.impact == pytest.approx(1 - 0.03 / 0.64)
+
+
+def test_from_outside_the_whole_machine_speaks_for_the_cpu() -> None:
+    assert found(waiting(0.02, watched=False)).grade is Grade.PROBABLE
+    busy = found(waiting(0.02, watched=False, cpu=1.0))  # somebody computes, nobody knows who
+    assert busy.grade is Grade.SUSPECTED
+
+
+def test_elsewhere_nothing_is_known_of_the_cpu() -> None:
+    away = replace(waiting(0.02, watched=False), is_here=False)
+
+    assert found(away).grade is Grade.SUSPECTED
+
+
+def test_other_names_and_times_give_the_same_finding() -> None:
+    before = found(waiting(0.02))
+
+    assert found(renamed(waiting(0.02))).grade is before.grade
+    assert found(waiting(0.2, base_s=0.1)).impact == pytest.approx(before.impact)
+
+
+def test_a_probe_that_waits_with_the_load_is_behind_the_same_line() -> None:
+    assert "1.00 of what b waits" in silence(waiting(0.02, coupling=1.0))
+
+
+@pytest.mark.parametrize(("coupling", "is_found"), [(0.15, False), (0.25, False), (0.0, True)])
+def test_probes_that_wait_a_little_are_held_up_and_decide_nothing(coupling: float, is_found: bool) -> None:
+    assert isinstance(answer(waiting(0.02, coupling=coupling)), Finding) is is_found
+
+
+def test_the_lowest_level_of_the_plateau_decides_where_threads_fill_up_later() -> None:
+    built = waiting(0.02)
+    late = replace(built.steps[-1], probes=(calm(0.4, delayed=1.0),))
+
+    assert isinstance(answer(replace(built, steps=(*built.steps[:-1], late))), Finding)
+
+
+def test_threads_that_share_a_core_hold_up_too_many_probes() -> None:
+    shared = with_probe(waiting(0.02, watched=False), mean=0.03, delayed=0.4)
+
+    assert isinstance(answer(shared), Absent)
+
+
+def test_computing_and_waiting_for_a_core_are_no_line() -> None:
+    assert "computes" in silence(waiting(0.02, processes=(process(0.5, waiting=5.0, hot=8),)))
+
+
+def test_cpu_that_was_not_read_is_no_room() -> None:
+    """A trial shorter than two readings: the process is known, what it computed is not."""
+    unread = replace(process(0.05), cpu=UNWATCHED, occupied=UNWATCHED)
+
+    finding = found(waiting(0.02, processes=(process(0.05), unread)))
+
+    assert finding.grade is Grade.SUSPECTED
+    assert any("the CPU of 1 of 2 processes was not read" in e.text for e in finding.evidence)
+
+
+@pytest.mark.parametrize(("used", "grade"), [(0.8, Grade.PROBABLE), (1.0, Grade.SUSPECTED)])
+def test_a_full_thread_may_hide_among_helpers(used: float, grade: Grade) -> None:
+    """A quarter of 4 cores: a loop beside its collector, or threads of which a lock lets one compute."""
+    built = waiting(0.02, processes=(process(used, hot=8),))
+
+    assert found(built).grade is grade
+
+
+def test_a_process_that_computes_on_several_cores_hides_no_full_thread() -> None:
+    assert found(waiting(0.02, processes=(process(1.6, hot=8),))).grade is Grade.PROBABLE
+
+
+def test_a_quota_that_stops_the_service_is_no_line() -> None:
+    share = Estimate("t", "share", 0.3, 0.25, 0.35, 3, 0, "built")
+    quota = QuotaWatch("q", 0.5, 0.1, UNWATCHED, share, UNWATCHED)
+
+    assert "its quota stops it in 30 % of the periods" in silence(waiting(0.02, quotas=(quota,)))
+
+
+def test_a_full_machine_is_no_line() -> None:
+    assert "full machine" in silence(waiting(0.02, host_cpu=estimate(3.7, unit="cores")))
+
+
+def test_what_the_hypervisor_takes_leaves_a_machine_full_with_less() -> None:
+    """3.5 of 4 cores are used and a twentieth of the machine, 0.2 cores, is stolen: 3.6 fill it."""
+    nearly = estimate(3.5, unit="cores")
+
+    assert isinstance(answer(waiting(0.02, host_cpu=nearly)), Finding)
+    assert "0.20 are stolen" in silence(waiting(0.02, host_cpu=nearly, steal=0.05))
+
+
+def refusing(built: Curve, *, after_s: float, status: int = 503) -> Curve:
+    top: Step = built.steps[-1]
+    mode = FailureMode("b", "unexpected_status", status, 900, after_s, 0.9, 0.6)
+    return replace(built, steps=(*built.steps[:-1], replace(top, failures=(mode,), failed_count=900)))
+
+
+def test_who_is_refused_at_once_does_not_wait() -> None:
+    assert "refusals" in silence(refusing(waiting(0.02), after_s=0.001))
+
+
+def test_a_time_out_after_a_long_wait_is_no_refusal() -> None:
+    assert isinstance(answer(refusing(waiting(0.02), after_s=0.55)), Finding)
+    assert isinstance(answer(refusing(waiting(0.02), after_s=0.55, status=500)), Finding)
+
+
+def test_a_breaker_refuses_with_another_status() -> None:
+    """30 % of the requests are answered 502 within 1 ms, half of the successes within 600."""
+    assert "refused with 502" in silence(refusing(waiting(0.02), after_s=0.001, status=502))
+
+
+def test_slow_errors_hide_no_fast_refusals_beside_them() -> None:
+    """900 of 3,000 end with 502 after a long wait, 100 more with 503 at once: 3.3 % are refused."""
+    built = refusing(waiting(0.02), after_s=0.55, status=502)
+    (slow,) = built.steps[-1].failures
+    both = (slow, replace(slow, status=503, count=100, median_s=0.001))
+    top = replace(built.steps[-1], failures=both)
+
+    assert "3.3 % of the requests are refused with 503" in silence(
+        replace(built, steps=(*built.steps[:-1], top))
+    )
+
+
+def test_fast_errors_that_were_there_without_load_turn_nobody_away() -> None:
+    """12 of 400 with one user, 3 %; 900 of 3,000 at the highest load, or 150: 5 %, less than twice."""
+    built = refusing(waiting(0.02, base_s=0.03), after_s=0.001, status=500)
+    (mode,) = built.steps[-1].failures
+
+    def errors(count: int) -> Curve:
+        first = replace(built.steps[0], failures=(replace(mode, count=12),))
+        top = replace(built.steps[-1], failures=(replace(mode, count=count),))
+        return replace(built, steps=(first, *built.steps[1:-1], top))
+
+    assert built.steps[0].issued == 1200
+    assert "refused with 500" in silence(errors(900))
+    assert isinstance(answer(errors(50)), Finding)
+
+
+@pytest.mark.parametrize(("size", "grade"), [(16_000.0, Grade.PROBABLE), (17_000.0, Grade.SUSPECTED)])
+def test_large_answers_that_were_not_timed_may_fill_a_link(size: float, grade: Grade) -> None:
+    assert found(waiting(0.02, answer_bytes=size)).grade is grade
+
+
+def test_large_answers_that_came_at_once_fill_no_link() -> None:
+    built = waiting(0.02, answer_bytes=17_000.0)
+    quick = replace(built.steps[-1].classes[0], transfer=estimate(0.001))
+    timed = replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], classes=(quick,))))
+
+    assert found(timed).grade is Grade.STRONG
+
+
+def test_answers_that_take_their_time_on_the_way_are_no_line() -> None:
+    built = waiting(0.02)
+    slow = replace(built.steps[-1].classes[0], transfer=estimate(0.5))
+
+    assert "slow transfer" in silence(
+        replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], classes=(slow,))))
+    )
+
+
+def test_what_a_gauge_names_is_found_by_its_name_alone() -> None:
+    verdict = diagnose.assess(facts(waiting(0.02, size=4, told="pool")))
+
+    named = {finding.rule: finding for finding in verdict.findings}
+    assert "db.pool" in named
+    assert "downstream.serialised" not in named
+    assert named["saturation.plateau"].explained_by == "db.pool"
+    assert any(a.rule == "downstream.serialised" and a.reason == "named: db.pool" for a in verdict.absent)
+
+
+def test_a_blocked_loop_is_no_line_behind_the_service() -> None:
+    assert isinstance(answer(blocked(0.2)), Absent)
+
+
+def test_without_a_probe_or_with_one_that_asks_what_the_load_asks_it_is_open() -> None:
+    none = replace(waiting(0.02), steps=tuple(replace(one, probes=()) for one in waiting(0.02).steps))
+    same = with_probe(waiting(0.02), request="POST /b")
+
+    for built, words in ((none, "needs a probe:"), (same, "of another kind")):
+        lack = answer(built)
+        assert isinstance(lack, NotAssessed)
+        assert words in lack.reason
+
+
+def test_without_a_level_of_one_user_waits_are_not_known() -> None:
+    assert isinstance(answer(waiting(0.02, users=(4, 8, 16, 32))), NotAssessed)
+
+
+def test_a_service_that_still_grows_has_no_line() -> None:
+    assert "no plateau" in silence(waiting(0.02, size=64))
+
+
+def test_one_trial_a_level_is_enough_to_say_it() -> None:
+    assert found(waiting(0.02, trials=1)).grade is Grade.PROBABLE

@@ -1,0 +1,237 @@
+"""Full threads, by gauge and by counting; rates are by the bounds of a closed loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.waiting import threads_pool_limit
+from loadlens.model.facts import Curve
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import blocked, estimate, facts, process, times
+from tests.unit.diagnose.waiting import (
+    LOCK,
+    POOL,
+    THREADS,
+    calm,
+    places,
+    renamed,
+    waiting,
+    with_places,
+)
+
+# 8 threads, each request takes 30 ms of one: 267/s; every probe waits as long as the load.
+
+
+def threads(**more: Any) -> Curve:
+    return waiting(**{"hold_s": 0.03, "base_s": 0.0, "size": 8, "coupling": 1.0, "told": "threads", **more})
+
+
+def with_threads(built: Curve, counts: tuple[int, ...]) -> Curve:
+    """Threads of the only process at each level."""
+    steps = tuple(
+        replace(one, processes=tuple(replace(p, threads=float(count)) for p in one.processes))
+        for one, count in zip(built.steps, counts, strict=True)
+    )
+    return replace(built, steps=steps)
+
+
+def found(built: Curve) -> Finding:
+    answer = threads_pool_limit.assess(facts(built))
+    assert isinstance(answer, Finding)
+    return answer
+
+
+def silence(built: Curve) -> str:
+    answer = threads_pool_limit.assess(facts(built))
+    assert isinstance(answer, Absent)
+    return answer.reason
+
+
+def test_busy_threads_at_their_bound_while_everything_waits_are_the_limit() -> None:
+    finding = found(threads())
+
+    assert finding.grade is Grade.PROBABLE  # first and last bytes were not timed
+    assert finding.statement == "All 8 threads are taken: 267 /s, every further request waits for one"
+    size = next(e for e in finding.evidence if e.signal == "pool.size")
+    assert (size.value, size.text) == (8.0, "threads_busy 8, of threads_max 8 (limit 90 %)")
+    assert "16 threads carry 533 /s at 30.0 ms" in finding.advice
+    assert finding.impact == pytest.approx(1 - 8 / 32)
+
+
+def test_other_names_and_times_give_the_same_finding() -> None:
+    before = found(threads())
+
+    assert found(renamed(threads())).grade is before.grade
+    assert found(threads(hold_s=0.3)).impact == pytest.approx(before.impact)
+
+
+def test_without_a_gauge_threads_that_no_longer_grow_say_so() -> None:
+    finding = found(with_threads(threads(told=""), (4, 5, 7, 11, 11, 11)))
+
+    assert finding.grade is Grade.PROBABLE
+    size = next(e for e in finding.evidence if e.signal == "pool.size")
+    assert size.value == pytest.approx(8.0)  # 267/s x 30 ms
+    assert size.low == pytest.approx(8 * (1 - 2**0.5 * 0.02))
+    assert "11 threads at 32 users, 11 at 16 users" in size.text
+
+
+def test_large_answers_leave_a_full_link_open_where_no_gauge_counts_threads() -> None:
+    counts = (4, 5, 7, 11, 11, 11)
+
+    assert found(with_threads(threads(told="", answer_bytes=16_000.0), counts)).grade is Grade.PROBABLE
+    assert found(with_threads(threads(told="", answer_bytes=17_000.0), counts)).grade is Grade.SUSPECTED
+    assert found(threads(answer_bytes=17_000.0)).grade is Grade.PROBABLE
+
+
+def test_a_single_thread_is_found_as_well() -> None:
+    finding = found(with_threads(threads(size=1, told=""), (3, 3, 3, 3, 3, 3)))
+
+    assert finding.statement == "Threads are all taken: 1 at once, 33.3 /s, every further request waits"
+
+
+def test_a_thread_for_each_request_is_no_limit() -> None:
+    assert "35 threads at 32 users" in silence(with_threads(threads(told=""), (4, 5, 7, 11, 19, 35)))
+
+
+def test_more_at_once_than_there_are_threads_are_admitted_by_something_else() -> None:
+    assert "1 threads" in silence(with_threads(threads(told=""), (1,) * 6))
+
+
+def test_many_idle_threads_leave_it_suspected() -> None:
+    assert found(with_threads(threads(size=2, told=""), (60,) * 6)).grade is Grade.SUSPECTED
+
+
+def limited(places_at_once: float, counts: tuple[int, ...]) -> Curve:
+    """Everything is let through by the clock, so that so many requests of 20 ms are at work at once."""
+    built = waiting(0.02 / places_at_once, base_s=0.02 * (1 - 1 / places_at_once), size=1, coupling=1.0)
+    return with_threads(built, counts)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "grade"),
+    [(1.2, Grade.SUSPECTED), (1.05, Grade.PROBABLE), (1.9, Grade.PROBABLE), (2.4, Grade.SUSPECTED)],
+)
+def test_a_limiter_before_everything_lets_through_any_number(at_once: float, grade: Grade) -> None:
+    """60/s x 20 ms is 1.2 at once, beside three steady threads; threads at work are a whole number."""
+    assert found(limited(at_once, (3,) * 6)).grade is grade
+
+
+def test_threads_that_were_begun_with_the_load_and_stay_are_a_number_of_their_own() -> None:
+    assert found(limited(1.2, (3, 4, 4, 4, 4, 4))).grade is Grade.PROBABLE
+
+
+def test_a_number_at_work_that_is_known_badly_agrees_with_any_and_is_not_clear() -> None:
+    """8 at once, by a time alone that is known within 60 %: that would be 4 or 12 threads as well."""
+    built = threads()
+    quick = replace(built.steps[-1].classes[0], transfer=estimate(0.0001))
+    top = replace(built.steps[-1], classes=(quick,), host_cpu=estimate(0.3, unit="cores"))
+    gauged = replace(top, places=(*top.places, places("pool", 1, 0.0, 20, POOL)))
+    sure = replace(built, steps=(*built.steps[:-1], gauged))
+    first = replace(sure.steps[0], response=times(0.03, half=0.6))
+
+    assert found(sure).grade is Grade.STRONG
+    assert found(replace(sure, steps=(first, *sure.steps[1:]))).grade is Grade.PROBABLE
+
+
+def test_one_thread_is_told_as_one() -> None:
+    assert found(threads(size=1)).statement == (
+        "The only thread is taken: 33.3 /s, every further request waits for it"
+    )
+
+
+def test_from_outside_it_is_suspected() -> None:
+    assert found(threads(told="", watched=False)).grade is Grade.SUSPECTED
+
+
+def test_a_probe_that_does_not_wait_stands_against_it() -> None:
+    assert "limit 0.5" in silence(threads(coupling=0.0))
+    assert isinstance(threads_pool_limit.assess(facts(threads(coupling=0.45))), Absent)
+    assert isinstance(threads_pool_limit.assess(facts(threads(coupling=0.55))), Finding)
+
+
+def test_threads_that_fill_up_behind_a_small_pool_are_not_the_cause() -> None:
+    """The probe waits at the highest level alone; 2 places of 24 threads: 2 at once."""
+    built = waiting(0.03, base_s=0.0, size=2, users=(1, 2, 4, 8, 16, 32))
+    last = replace(built.steps[-1], probes=(calm(0.3, delayed=1.0),))
+    full = replace(built, steps=(*built.steps[:-1], last))
+
+    reason = silence(with_places(full, places("threads", 24, None, 24, THREADS)))
+
+    assert "limit 0.5" in reason
+
+
+@pytest.mark.parametrize(
+    "line", [places("pool", 2, 22, 2, POOL), places("lock", 1.0, 22, None, LOCK)], ids=["pool", "lock"]
+)
+def test_a_line_behind_the_threads_is_the_cause(line: Any) -> None:
+    assert "line behind the threads" in silence(with_places(threads(), line))
+
+
+def test_a_pool_behind_without_a_line_is_not() -> None:
+    assert found(with_places(threads(), places("pool", 3, 0.0, 20, POOL))).grade is Grade.PROBABLE
+
+
+def test_busy_threads_of_which_few_are_at_work_by_littles_law_wait_for_something() -> None:
+    built = threads(size=2, told="")
+    crowded = with_places(built, places("threads", 24, None, 24, THREADS))
+
+    assert "throughput x time alone is 2" in silence(crowded)
+
+
+def test_free_threads_do_not_limit() -> None:
+    assert "threads_busy 6" in silence(with_places(threads(told=""), places("threads", 6, None, 8, THREADS)))
+
+
+def test_busy_threads_that_stay_the_same_are_no_bound_without_a_line_of_their_own() -> None:
+    """Something in front lets 267/s through: 8 are busy all over the plateau, of nobody knows how many."""
+
+    def told(queued: float | None) -> Curve:
+        built = threads(told="")
+        busy = (places("threads", 8.0, queued, None, THREADS),)
+        return replace(built, steps=tuple(replace(one, places=busy) for one in built.steps))
+
+    assert found(told(None)).grade is Grade.SUSPECTED
+    assert found(told(0.0)).grade is Grade.SUSPECTED
+    assert found(told(20.0)).grade is Grade.PROBABLE
+
+
+def test_a_blocked_loop_and_full_cores_are_no_lack_of_threads() -> None:
+    assert isinstance(threads_pool_limit.assess(facts(blocked(0.2))), Absent | NotAssessed)
+    assert "computes" in silence(threads(processes=(process(1.0, waiting=3.0, hot=8),)))
+    assert "full machine" in silence(threads(host_cpu=estimate(3.7, unit="cores")))
+
+
+def test_a_gauge_alone_is_enough_where_no_probe_could_tell() -> None:
+    built = threads()
+    alone = replace(built, steps=tuple(replace(one, probes=()) for one in built.steps))
+
+    finding = found(alone)
+
+    assert finding.grade is Grade.PROBABLE
+    assert any(r.rival == "line behind the threads" and r.ruled_out is None for r in finding.counter)
+
+
+def test_with_neither_probe_nor_gauge_it_is_open() -> None:
+    built = threads(told="")
+    alone = replace(built, steps=tuple(replace(one, probes=()) for one in built.steps))
+
+    answer = threads_pool_limit.assess(facts(alone))
+
+    assert isinstance(answer, NotAssessed)
+    assert "needs a probe" in answer.reason
+
+
+def test_it_is_named_before_what_it_causes() -> None:
+    verdict = diagnose.assess(facts(threads()))
+
+    named = {finding.rule: finding for finding in verdict.findings}
+    assert named["threads.pool-limit"].explained_by is None
+    assert named["saturation.plateau"].explained_by == "threads.pool-limit"
+
+
+def test_a_load_that_did_not_fill_them_is_no_plateau() -> None:
+    assert "no plateau" in silence(threads(size=64))

@@ -1,0 +1,130 @@
+"""Signals of figures that come from arrays: their truth values are other objects than True and False."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from loadlens.diagnose import grading
+from loadlens.measure import figures
+from loadlens.model.finding import Counter, Finding, Grade, NotMeasured
+from loadlens.present import load_text
+from tests.unit.diagnose.build import curve, estimate, step
+
+RATE = np.float64(3.0)
+
+
+@pytest.mark.parametrize("limit", [2.0, 4.0])
+def test_what_was_compared_in_an_array_is_said_as_such(limit: float) -> None:
+    said = grading.stated("rate", limit < RATE, text="a rate")
+    beyond = grading.at_least("rate", estimate(RATE), limit, text="a rate")
+    other = grading.rival("another", "its rate", limit < RATE)
+
+    passed = [said.evidence.passed, beyond.evidence.passed, other.ruled_out]
+    assert json.dumps(passed) == json.dumps([limit < 3.0] * 3)
+
+
+def test_a_contradiction_that_an_array_showed_removes_the_finding() -> None:
+    contradicted = grading.stated("rate", RATE > 4.0, text="a rate")
+
+    assert grading.grade_of([contradicted], [], cap=Grade.STRONG) is None
+
+
+def test_a_rival_that_an_array_showed_removes_the_finding() -> None:
+    found = grading.rival("another", "its rate", RATE > 4.0)
+
+    assert grading.grade_of([], [found], cap=Grade.STRONG) is None
+
+
+MET = grading.stated("rate", True, text="it is met")
+LACKS = grading.stated("cpu", None, text="it was not read")
+FAILS = grading.stated("wait", False, text="nobody waits")
+OUT = grading.rival("generator", "it was in time", True)
+IN = grading.rival("disk", "it is busy", False)
+
+
+@pytest.mark.parametrize(
+    ("signals", "rivals", "silence", "contradiction", "reason"),
+    [
+        ([LACKS, FAILS], [IN], "a: nobody waits", "a: nobody waits", "nobody waits"),
+        ([MET, LACKS], [OUT, IN], "a: it was not read", "a: disk, it is busy", "it is busy"),
+        ([MET, LACKS], [OUT], "a: it was not read", "a", "it was not read"),
+        ([MET], [OUT, IN], "a: disk, it is busy", "a: disk, it is busy", "it is busy"),
+        ([MET], [OUT], "a", "a", ""),
+    ],
+)
+def test_a_silent_rule_names_what_contradicts_it_and_each_way_has_its_place_for_what_is_missing(
+    signals: list[grading.Signal], rivals: list[Counter], silence: str, contradiction: str, reason: str
+) -> None:
+    assert grading.silence("a", signals, rivals) == silence
+    assert grading.contradiction("a", signals, rivals) == contradiction
+    assert grading.reason(signals, rivals) == reason
+
+
+def finding(label: str, grade: Grade, impact: float) -> Finding:
+    return Finding("any", grade, impact, label, "", "", (), (), "", "", curves=(label,))
+
+
+def test_the_strongest_speaks_for_the_curves_of_all() -> None:
+    """By grade first, then by what is at stake; the first of equals."""
+    found = [
+        finding("a", Grade.SUSPECTED, 0.9),
+        finding("b", Grade.STRONG, 0.2),
+        finding("c", Grade.STRONG, 0.5),
+        finding("d", Grade.STRONG, 0.5),
+    ]
+
+    spoken = grading.for_all(found)
+
+    assert spoken.scope == "c"
+    assert spoken.curves == ("a", "b", "c", "d")
+
+
+def test_the_first_that_was_found_speaks_in_the_order_of_the_looks() -> None:
+    weak, strong = finding("a", Grade.SUSPECTED, 0.1), finding("b", Grade.STRONG, 0.9)
+
+    assert grading.first([None, weak, strong]) is weak
+    assert grading.first([None, None]) is None
+
+
+def test_a_figure_that_is_not_known_counts_as_nothing() -> None:
+    known = [figures.point(estimate(3.0)), figures.point(NotMeasured("x", "not read")), figures.point(None)]
+
+    assert known == [3.0, 0.0, 0.0]
+
+
+def test_a_finding_seen_on_several_curves_explains_where_it_bounds_them() -> None:
+    light, full = curve(label="light"), curve(label="full")
+
+    spoken = grading.seen_on(finding("light", Grade.STRONG, 0.5), [light, full, light], bounds=[full])
+
+    assert spoken.scope == "light, full"
+    assert spoken.curves == ("full",)
+
+
+@pytest.mark.parametrize(("ruled_out", "left"), [(False, None), (None, None), (True, True)])
+def test_a_rival_that_is_left_open_takes_nothing_away(ruled_out: bool | None, left: bool | None) -> None:
+    assert grading.left_open(grading.rival("generator", "late", ruled_out)).ruled_out is left
+
+
+def test_what_could_not_be_looked_at_says_why() -> None:
+    assert grading.parted([1, "no probe", 2, "no level"]) == ([1, 2], ["no probe", "no level"])
+
+
+@pytest.mark.parametrize(
+    ("is_closed", "short", "long"), [(True, "8 users", "8 users"), (False, "8/s", "8 requests/s")]
+)
+def test_a_load_is_told_in_users_or_requests(is_closed: bool, short: str, long: str) -> None:
+    level = step(8, 40.0, 0.2)
+    asked = curve(level, is_closed=is_closed)
+
+    assert load_text.load_of(asked, level) == short
+    assert load_text.load_with_unit(asked, level) == long
+
+
+def test_a_long_label_loses_its_end() -> None:
+    """24 characters at most, two of which say that something is missing."""
+    assert grading.short_label("x" * 24) == "x" * 24
+    assert grading.short_label("x" * 25) == "x" * 22 + ".."

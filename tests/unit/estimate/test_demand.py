@@ -1,0 +1,113 @@
+"""Service demand recovered from counters made with known demands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.estimate.demand import (
+    Bend,
+    Demand,
+    Resource,
+    bend,
+    bounds,
+    demand,
+    demand_with_background,
+    is_no_measured_resource,
+)
+from loadlens.estimate.interval import Insufficient, Interval
+from tests.unit.estimate.binomial import at_least, at_most
+
+
+def observations(seed: int, background: float, demands: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    rates = random.uniform(5, 100, (18, len(demands)))
+    busy = background + rates @ np.array(demands)
+    return busy * (1 + random.normal(0, 0.02, 18)), rates
+
+
+def test_the_background_is_not_charged_to_requests() -> None:
+    busy, rates = observations(1, 0.04, [0.003])
+
+    found = demand(busy, rates)
+
+    assert isinstance(found, Demand)
+    assert found.per_request[0].point == pytest.approx(0.003, rel=0.03)
+    assert (busy / rates[:, 0]).mean() > 1.1 * 0.003  # the bare ratio is a fifth too high
+
+
+def test_intervals_of_two_classes_cover_their_demands() -> None:
+    hits = 0
+    for seed in range(30):
+        busy, rates = observations(seed, 0.04, [0.003, 0.0005])
+        found = demand(busy, rates)
+        assert isinstance(found, Demand)
+        hits += found.per_request[0].covers(0.003) + found.per_request[1].covers(0.0005)
+    assert hits >= at_least(0.93, 60)  # what the widened bootstrap covers in a thousand replications
+
+
+def test_rates_that_hardly_vary_are_refused() -> None:
+    rates = np.linspace(4.50, 4.55, 8)[:, None]
+
+    found = demand(0.01 + 0.218 * rates[:, 0], rates)
+
+    assert isinstance(found, Insufficient)
+    assert "varied too little" in found.reason
+
+
+def test_without_variation_the_demand_is_bounded_by_the_background() -> None:
+    busy = Interval(0.99, 0.98, 1.0, 10, "x")
+    rate = Interval(4.5, 4.5, 4.5, 10, "x")
+
+    found = demand_with_background(busy, rate, most_background=0.09)
+
+    assert isinstance(found, Interval)
+    assert (found.point, found.low, found.high) == pytest.approx((0.22, 0.98 / 4.5 - 0.02, 1.0 / 4.5))
+
+
+def around(point: float, relative: float = 0.02) -> Interval:
+    return Interval(point, point * (1 - relative), point * (1 + relative), 18, "x")
+
+
+def test_the_resource_whose_bound_is_the_plateau_explains_it() -> None:
+    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.01))], around(195.0))
+
+    assert [(one.name, one.explains) for one in found] == [("cpu", True), ("disk", False)]
+    assert found[0].rate.point == pytest.approx(200.0)
+    assert found[0].utilisation == pytest.approx(0.975)
+    assert (found[0].rate.low, found[0].rate.high) == pytest.approx((2 / 0.0102, 2 / 0.0098))
+
+
+def test_a_plateau_below_every_bound_is_no_measured_resources() -> None:
+    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.002))], around(700.0))
+
+    assert is_no_measured_resource(found)
+    assert not is_no_measured_resource(bounds([Resource("cpu", 2, around(0.002))], around(800.0)))
+    assert not is_no_measured_resource(())
+
+
+def test_a_bound_a_fifth_away_decides_only_by_its_interval() -> None:
+    near, far = around(2 / 120, 0.25), around(2 / 120, 0.01)
+
+    assert bounds([Resource("cpu", 2, near)], around(100.0))[0].explains is None
+    assert bounds([Resource("cpu", 2, far)], around(100.0))[0].explains is False
+
+
+@pytest.mark.parametrize(("quadratic", "matters"), [(0.0, False), (0.4, True), (-0.3, True)])
+def test_requests_that_become_dearer_or_cheaper_with_the_load_are_noticed(
+    quadratic: float, matters: bool
+) -> None:
+    seen = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        rates = np.repeat(np.array([20.0, 40, 80, 160, 240, 300]), 3)
+        busy = (0.03 + 0.003 * rates * (1 + quadratic * rates / 300)) * (1 + random.normal(0, 0.02, 18))
+        found = bend(busy, rates)
+        assert isinstance(found, Bend)
+        seen += found.matters
+
+    assert seen >= 38 if matters else seen <= at_most(0.01, 40)
+
+
+def test_two_rates_have_no_bend() -> None:
+    assert isinstance(bend(np.ones(6), np.repeat([10.0, 20.0], 3)), Insufficient)

@@ -1,0 +1,127 @@
+"""Operational laws on simulated queues and hand counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.estimate.interval import ShapeError
+from loadlens.estimate.laws import (
+    check_little,
+    closed_loop_ratio,
+    occupancy_gap,
+    three_ways,
+    users_before_queueing,
+)
+from tests.unit.estimate.queues import closed_loop, mm1, poisson, single_server
+
+
+def test_a_queue_obeys_littles_law_within_the_edge_bound() -> None:
+    done, response = mm1(3, 40.0, 50.0, 300)
+    start = done - response
+    in_flight = (np.minimum(done, 300) - np.maximum(start, 0)).sum() / 300
+
+    found = check_little(
+        done.size / 300, float(response.mean()), float(in_flight), longest=float(response.max()), window=300
+    )
+
+    assert found.verdict == "holds"
+
+
+def test_a_mean_three_times_too_large_breaks_littles_law() -> None:
+    # 24,387 /s x 13.40 ms = 327 in flight with 100 connections (ratio 3.27)
+    found = check_little(24_387, 0.0134, 100, longest=0.2, window=60)
+
+    assert found.ratio == pytest.approx(3.27, abs=0.005)
+    assert found.verdict == "broken"
+
+
+def test_a_window_shorter_than_its_requests_decides_nothing() -> None:
+    assert check_little(4.5, 4.2, 19.0, longest=4.5, window=8).verdict == "unknown"
+
+
+def test_the_gap_is_nan_where_nothing_was_in_flight_and_shapes_must_match() -> None:
+    assert np.isnan(occupancy_gap(np.zeros(1), np.zeros(1), np.zeros(1))).all()
+    with pytest.raises(ShapeError):
+        occupancy_gap(np.zeros(2), np.zeros(1), np.zeros(1))
+
+
+def test_a_simulated_closed_loop_accounts_for_all_users() -> None:
+    due, done = closed_loop(1, 8, 0.5, 0.1, 2, 20_000)
+    rate = done.size / done.max()
+
+    assert closed_loop_ratio(rate, float((done - due).mean()), 0.5, 8) == pytest.approx(1.0, abs=0.02)
+
+
+def test_the_knee_of_k_servers_is_k_times_demand_plus_think_over_demand() -> None:
+    assert users_before_queueing(4 / 0.22, 0.22, 0.15) == pytest.approx(4 * 0.37 / 0.22)
+
+
+def test_three_ways_agree_on_a_closed_loop_that_is_measured_right() -> None:
+    due, done = closed_loop(2, 8, 0.5, 0.1, 2, 20_000)
+    rate, response = done.size / done.max(), float((done - due).mean())
+
+    found = three_ways(
+        rate,
+        response,
+        in_flight=rate * response,
+        users=8,
+        think_s=0.5,
+        server_s=response,
+        server_in_flight=None,
+    )
+
+    assert found.client == pytest.approx(1.0)
+    assert found.closed == pytest.approx(1.0, abs=0.02)
+    assert found.readings == ()
+
+
+def test_filled_in_samples_inflate_the_mean() -> None:
+    # 24,000 /s with 100 connections and a printed mean of 13 ms: 312 requests in flight with 100 connections
+    found = three_ways(24_000, 0.013, users=100)
+
+    assert found.closed == pytest.approx(3.12)
+    assert [reading.kind for reading in found.readings] == ["inflated"]
+
+
+def test_time_outs_left_out_of_the_mean_leave_users_idle() -> None:
+    # 10 users; a tenth of their requests time out after 2 s and are left out of X and R = 0.4 s; each user
+    # cycles in 0.9 x 0.4 + 0.1 x 2 s = 0.56 s, so X of the rest is 16.1 /s
+    found = three_ways(10 * 0.9 / 0.56, 0.4, users=10)
+
+    assert found.closed == pytest.approx(0.643, abs=0.001)
+    assert [reading.kind for reading in found.readings] == ["idle"]
+
+
+def test_a_median_that_was_printed_as_the_mean_is_recognised() -> None:
+    # 6 clients at 43.2 /s: the mean must be 6 / 43.2 = 138.9 ms
+    found = three_ways(43.2, 0.090, users=6, median_s=0.1389)
+
+    assert [reading.kind for reading in found.readings] == ["median"]
+
+
+def test_what_is_spent_before_a_thread_is_free_lies_outside_the_handler() -> None:
+    # 1,000 clients, 5.9 s each: 169 /s; 200 threads hold a request 200 / 169 = 1.18 s: 80 % is spent before
+    rate = 1000 / 5.9
+    found = three_ways(rate, 5.9, users=1000, server_s=200 / rate, server_in_flight=200)
+
+    assert found.outside_s == pytest.approx(4.72)
+    assert found.in_server == pytest.approx(200)
+    assert found.server == pytest.approx(1.0)
+    assert [reading.kind for reading in found.readings] == ["outside"]
+    assert "80%" in found.readings[0].text
+
+
+def test_a_gauge_that_counts_something_else_is_read_as_such() -> None:
+    found = three_ways(100.0, 0.1, users=10, server_s=0.095, server_in_flight=5.0)
+
+    assert [reading.kind for reading in found.readings] == ["server"]
+
+
+def test_probes_that_arrive_at_random_see_the_utilisation() -> None:
+    # PASTA: the share of arrivals that find an M/M/1 server busy is rho
+    random = np.random.default_rng(5)
+    arrival = poisson(random, 40.0, 200_000)
+    wait = single_server(arrival, random.exponential(0.02, arrival.size))
+
+    assert (wait > 0).mean() == pytest.approx(0.8, abs=0.01)

@@ -1,0 +1,176 @@
+"""Hills of distributions that are known to have one, two or three."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
+from loadlens.estimate.mixtures import (
+    Mixture,
+    associated,
+    is_constant,
+    mixture,
+    piles,
+    slow_path,
+    timer_of,
+    weight_over_trials,
+)
+from loadlens.estimate.within_trial import is_on_a_boundary, quantile
+from tests.unit.estimate.binomial import at_least
+from tests.unit.estimate.queues import poisson, single_server
+
+N = 10_000
+
+
+def gathered(seconds: np.ndarray) -> IntervalCounts:
+    return counts_from_values(50, (np.arange(seconds.size) % 50).astype(np.int64), seconds)
+
+
+def hills(seconds: np.ndarray) -> Mixture:
+    found = mixture(gathered(seconds))
+    assert isinstance(found, Mixture), found
+    return found
+
+
+def queue(random: np.random.Generator, utilisation: float) -> np.ndarray:
+    work = random.exponential(0.02, N)
+    return single_server(poisson(random, utilisation / 0.02, N), work) + work
+
+
+ONE_HILL = {
+    "exponential": lambda random: random.exponential(0.02, N),
+    "lognormal": lambda random: 0.02 * np.exp(random.normal(size=N)),
+    "gamma": lambda random: random.gamma(4, 0.005, N),
+    "queue at 90 %": lambda random: queue(random, 0.9),
+    "Pareto": lambda random: 0.005 * (1 + random.pareto(1.5, N)),
+}
+
+
+@pytest.mark.parametrize("name", ONE_HILL)
+def test_what_has_one_hill_is_never_called_a_mixture(name: str) -> None:
+    found = [len(hills(ONE_HILL[name](np.random.default_rng(seed))).components) for seed in range(20)]
+
+    assert set(found) == {1}
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.1, 0.3])
+def test_a_path_that_takes_half_a_second_longer_is_found_with_weight_and_shift(weight: float) -> None:
+    covered = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        found = hills(0.02 * np.exp(0.3 * random.normal(size=N)) + 0.5 * (random.random(N) < weight))
+
+        assert len(found.components) == 2
+        usual, slow = (part.median for part in found.components)
+        assert isinstance(usual, Interval)
+        assert isinstance(slow, Interval)
+        assert slow.point - usual.point == pytest.approx(0.5, abs=0.004)
+        assert slow_path(found) is found.components[1]
+        covered += found.components[1].weight.covers(weight)
+    assert covered >= at_least(0.93, 20)
+
+
+def test_steps_of_equal_work_are_no_slow_path() -> None:
+    random = np.random.default_rng(1)
+    found = hills(0.02 * random.integers(1, 3, N) + 0.0005 * random.random(N))  # one or two in the queue
+
+    assert len(found.components) == 2
+    assert slow_path(found) is None  # 40 ms is twice 20 ms
+
+
+def test_a_quantile_at_the_weight_of_the_slow_path_is_on_a_boundary() -> None:
+    random = np.random.default_rng(2)
+    seconds = 0.02 * np.exp(0.3 * random.normal(size=N)) + 0.5 * (random.random(N) < 0.1)
+    found = hills(seconds)
+    p90, p75 = (quantile(gathered(seconds), p) for p in (0.9, 0.75))
+
+    assert isinstance(p90, Interval)
+    assert isinstance(p75, Interval)
+    assert is_on_a_boundary(p90, weights=found.upper_weights, p=0.9)
+    assert not is_on_a_boundary(p75, weights=found.upper_weights, p=0.75)
+
+
+def test_bursts_of_slow_requests_widen_the_interval_of_their_weight() -> None:
+    random = np.random.default_rng(3)
+    interval = (np.arange(N) % 50).astype(np.int64)
+    slow = random.random(50)[interval] < 0.1  # whole intervals are slow
+    seconds = 0.02 * np.exp(0.3 * random.normal(size=N)) + 0.5 * slow
+    found = mixture(counts_from_values(50, interval, seconds))
+
+    assert isinstance(found, Mixture)
+    weight = found.components[1].weight
+    binomial = 1.96 * np.sqrt(weight.point * (1 - weight.point) / N)
+    assert (weight.high or 0) - weight.point > 4 * binomial
+
+
+def test_one_lost_packet_in_a_thousand_piles_up_at_its_timer() -> None:
+    random = np.random.default_rng(4)
+    seconds = 0.003 * np.exp(0.5 * random.normal(size=N))
+    seconds[:100] += 1.0
+    seconds[100:110] += 3.0  # 0.1 %: too light for a hill
+
+    found = piles(gathered(seconds))
+
+    assert [pile.timer_s for pile in found] == [1.0, 3.0]
+    assert found[1].share.point == pytest.approx(0.001)
+
+
+def test_a_heavy_tail_piles_up_at_no_timer() -> None:
+    alarms = sum(
+        len(piles(gathered(0.003 * (1 + np.random.default_rng(seed).pareto(1.2, N))))) for seed in range(30)
+    )
+
+    assert alarms <= 2
+
+
+@pytest.mark.parametrize(("shift", "timer"), [(0.0405, "delayed"), (0.2, "retransmission"), (1.02, "SYN")])
+def test_shifts_of_tcp_are_named(shift: float, timer: str) -> None:
+    assert timer in (timer_of(shift) or "")
+    assert timer_of(0.5) is None
+
+
+def test_a_shift_that_grows_with_the_load_is_queueing() -> None:
+    assert is_constant([0.50, 0.51, 0.49])
+    assert is_constant([0.50, 0.70]) is False
+    assert is_constant([0.5]) is None
+
+
+def test_the_weight_over_trials_stands_on_trials() -> None:
+    random = np.random.default_rng(5)
+    trials = [gathered(np.where(random.random(2000) < w, 1.0, 0.1)) for w in (0.08, 0.10, 0.12)]
+
+    found = weight_over_trials(trials, 0.5)
+
+    assert isinstance(found, Interval)
+    assert found.covers(0.10)
+    assert found.high is not None
+    assert found.high > 0.13  # three trials with 2 points between them
+
+
+def test_the_step_that_is_slow_is_named_and_equal_steps_are_not() -> None:
+    random = np.random.default_rng(6)
+    total = np.full((5, 4), 500.0)
+    one_slow = random.binomial(500, np.array([0.02, 0.02, 0.30, 0.02]), (5, 4)).astype(float)
+    found = associated(one_slow, total)
+
+    assert not isinstance(found, Insufficient)
+    assert [one.label for one in found] == [2]
+    assert found[0].odds_ratio.covers((0.3 / 0.7) / (0.02 / 0.98))
+
+
+def test_labels_without_any_effect_are_named_one_time_in_a_hundred_at_most() -> None:
+    alarms = 0
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        level = np.exp(0.5 * random.normal(size=(5, 1)))  # trials differ, labels do not
+        slow = random.binomial(500, np.clip(0.05 * level, 0, 1), (5, 4)).astype(float)
+        found = associated(slow, np.full((5, 4), 500.0))
+        alarms += not isinstance(found, Insufficient) and bool(found)
+
+    assert alarms <= 3
+
+
+def test_too_few_requests_are_refused() -> None:
+    assert isinstance(mixture(gathered(np.full(199, 0.1))), Insufficient)

@@ -1,0 +1,96 @@
+"""What the service time hides, with a schedule and a server that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
+from loadlens.estimate.omission import Omission, omission, waited_share
+from tests.unit.estimate.queues import limited_connections, single_server
+
+DUE = np.arange(0.0, 200.0, 0.01)
+
+
+def stalling_work() -> np.ndarray:
+    work = np.random.default_rng(5).exponential(0.005, DUE.size)
+    work[1000::2000] = 1.0  # stands still for a second, every 20 s
+    return work
+
+
+def gathered(seconds: np.ndarray) -> IntervalCounts:
+    return counts_from_values(200, np.floor(DUE).astype(np.int64), seconds)
+
+
+def measured(connections: int, lag: np.ndarray | None = None) -> Omission:
+    sent, done = limited_connections(DUE, stalling_work(), connections)
+    found = omission(
+        gathered(done - DUE),
+        gathered(done - sent),
+        gathered(np.full(DUE.size, 20e-6) if lag is None else lag),
+        due=DUE.size,
+        issued=DUE.size,
+    )
+    assert isinstance(found, Omission), found
+    return found
+
+
+@pytest.mark.parametrize("connections", [1, 8, 32])
+def test_response_times_do_not_depend_on_the_connections_and_service_times_hide_the_stall(
+    connections: int,
+) -> None:
+    sent, done = limited_connections(DUE, stalling_work(), connections)
+    truth = single_server(DUE, stalling_work()) + stalling_work()  # as if everybody could send at once
+
+    assert done - DUE == pytest.approx(truth)
+    assert (done - sent).mean() < 0.8 * truth.mean()
+
+
+def test_a_single_connection_hides_most_of_what_users_wait() -> None:
+    found = measured(1)
+
+    assert found.verdict == "waited"
+    assert found.mean_ratio > 5
+    assert found.tail_ratio is not None
+    assert found.tail_ratio > 10
+
+
+def test_connections_to_spare_hide_nothing() -> None:
+    found = measured(400)
+
+    assert found.verdict == "none"
+    assert found.mean_ratio == pytest.approx(1.0)
+    assert found.lag_max_s == pytest.approx(20e-6)
+
+
+def test_a_generator_that_was_late_is_named_before_the_connections() -> None:
+    lag = np.where(np.arange(DUE.size) % 50 == 0, 0.01, 1e-5)
+
+    found = measured(400, lag)
+
+    assert found.verdict == "late"
+    assert isinstance(found.late, Interval)
+    assert found.late.point == pytest.approx(0.02)
+
+
+def test_the_share_that_waited_for_a_connection_counts_what_thinned_samples_stand_for() -> None:
+    due, sent = np.zeros(4), np.array([0.0, 0.0005, 0.1, 0.2])
+
+    assert waited_share(due, sent, np.array([1, 1, 2, 4]), 0.0001) == pytest.approx(6 / 8)
+    assert waited_share(due, sent, np.array([1, 1, 2, 4]), 0.15) == pytest.approx(4 / 8)
+
+
+def test_filling_in_what_was_not_sent_is_wrong_in_both_directions() -> None:
+    # the reason why nothing here does it: the expected interval is 10 ms, one connection
+    sent, done = limited_connections(DUE, stalling_work(), 1)
+    service = done - sent
+    filled = np.concatenate([service, *(np.arange(s - 0.01, 0.00999, -0.01) for s in service if s > 0.02)])
+
+    assert filled.mean() < 0.7 * (done - DUE).mean()
+
+
+def test_without_answers_there_is_nothing_to_compare() -> None:
+    none = gathered(np.zeros(DUE.size)).select([])
+
+    assert isinstance(omission(none, none, none, due=10, issued=10), Insufficient)

@@ -1,0 +1,148 @@
+"""Causes of a full service, from simulations of each of them and from real servers that were built so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.probes import Waiting, waiting
+from loadlens.estimate.separation import (
+    Ahead,
+    Signs,
+    separate,
+    slope_error,
+    waits_for_those_ahead,
+)
+from loadlens.estimate.within_trial import mean
+from tests.unit.estimate.queues import fair_sharing, poisson, several_servers
+
+WORK = 0.02
+# one plateau each: a server whose cause is known, 12 closed clients and a probe of 25 /s on two cores
+LOOP = Signs(1.03, 1.00, 0.50, 1, 0.0102, 1.2)
+POOL = Signs(1.24, 0.02, 0.01, 0, 0.0002, 4.0)
+LOCK = Signs(0.00, 0.04, 0.02, 0, 0.0004, 1.0, holders=0.99, waiters=10.0)
+
+
+def test_an_event_loop_a_pool_and_a_lock_are_told_apart() -> None:
+    assert separate(LOOP).causes == ("event_loop",)
+    assert separate(POOL).causes == ("thread_pool",)
+    assert separate(POOL).parallelism == 4.0
+    assert separate(LOCK).causes == ("lock",)
+
+
+def test_a_lock_without_gauges_is_something_downstream() -> None:
+    found = separate(replace(LOCK, holders=None, waiters=None))
+
+    assert found.causes == ("downstream",)
+    assert found.parallelism == 1.0
+    assert found.missing
+
+
+def test_several_holders_with_waiters_are_a_pool_of_connections() -> None:
+    assert separate(replace(LOCK, holders=8.0)).causes == ("connection_pool",)
+
+
+def test_event_loops_on_all_cores_are_loops_and_cpu() -> None:
+    assert separate(replace(LOOP, cores_busy=0.98)).causes == ("event_loop", "cpu")
+
+
+def test_threads_that_share_the_cores_fairly_are_cpu_alone() -> None:
+    assert separate(Signs(0.09, 1.9, 0.95, 12, 0.02, 2.0)).causes == ("cpu",)
+
+
+def test_work_shorter_than_a_time_slice_is_no_event_loop() -> None:
+    assert separate(replace(LOOP, work_s=0.0005)).causes == ()
+
+
+def test_nothing_that_agrees_is_no_cause_and_missing_signs_are_named() -> None:
+    assert separate(Signs(0.5, 0.5, 0.4, 1, 0.01, 2.0)).causes == ("thread_pool",)
+    assert separate(Signs(0.5, 0.5, 0.75, 1, 0.01, 2.0)).causes == ()
+    assert "coupling of a probe" in separate(Signs(None, 1.0, 0.5, 1, 0.01, 1.0)).missing
+
+
+def mixed(
+    seed: int, jobs: int, rate: float, work: float, probe_rate: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(arrival, work, is_probe) of expensive requests with constant work and cheap probes, both at random."""
+    random = np.random.default_rng(seed)
+    expensive = poisson(random, rate, jobs)
+    probes = poisson(random, probe_rate, int(probe_rate * expensive[-1]))
+    arrival = np.concatenate([expensive, probes])
+    order = np.argsort(arrival, kind="stable")
+    lengths = np.concatenate([np.full(expensive.size, work), np.full(probes.size, 1e-4)])
+    is_probe = np.concatenate([np.zeros(expensive.size, dtype=bool), np.ones(probes.size, dtype=bool)])
+    return arrival[order], lengths[order], is_probe[order]
+
+
+def coupling(arrival: np.ndarray, response: np.ndarray, is_probe: np.ndarray, work: float) -> float:
+    def mean_of(kind: np.ndarray) -> Interval:
+        second = np.floor(arrival[kind]).astype(np.int64)
+        found = mean(np.bincount(second, weights=response[kind]), np.bincount(second).astype(float))
+        assert isinstance(found, Interval)
+        return found
+
+    found = waiting(mean_of(is_probe), 1e-4, mean_of(~is_probe), work)
+    assert isinstance(found, Waiting), found
+    return found.coupling.point
+
+
+def test_a_probe_waits_as_long_as_the_work_in_one_queue() -> None:
+    arrival, work, is_probe = mixed(1, 12_000, 0.8 / WORK, WORK, 20.0)
+    response = several_servers(arrival, work, 1) + work
+
+    assert coupling(arrival, response, is_probe, WORK) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_probe_waits_as_long_as_the_work_in_a_full_pool() -> None:
+    arrival, work, is_probe = mixed(2, 12_000, 0.95 * 8 / 0.1, 0.1, 20.0)
+    response = several_servers(arrival, work, 8) + work
+
+    assert coupling(arrival, response, is_probe, 0.1) == pytest.approx(1.0, abs=0.15)
+
+
+def test_a_probe_hardly_waits_where_cores_are_shared_fairly() -> None:
+    arrival, work, is_probe = mixed(3, 3_000, 0.8 / WORK, WORK, 20.0)
+    response = fair_sharing(arrival, work)
+
+    assert coupling(arrival, response, is_probe, WORK) < 0.1
+
+
+@pytest.mark.parametrize(("shares_fairly", "is_one_queue"), [(False, True), (True, False)])
+def test_what_is_ahead_explains_the_wait_in_one_queue_and_not_in_fair_sharing(
+    shares_fairly: bool, is_one_queue: bool
+) -> None:
+    arrival, work, is_probe = mixed(4, 3_000, 0.8 / WORK, WORK, 20.0)
+    response = fair_sharing(arrival, work) if shares_fairly else several_servers(arrival, work, 1) + work
+    done = np.sort((arrival + response)[~is_probe])
+    came = np.sort(arrival[~is_probe])
+    probes = arrival[is_probe]
+    ahead = (np.searchsorted(came, probes) - np.searchsorted(done, probes)).astype(float)
+
+    found = waits_for_those_ahead(ahead, response[is_probe] - 1e-4, work_s=WORK)
+
+    assert isinstance(found, Ahead)
+    assert found.is_one_queue is is_one_queue
+    if is_one_queue:
+        assert found.per_request_s.point == pytest.approx(WORK, rel=0.1)
+
+
+def test_few_probes_or_an_even_load_say_nothing_about_who_is_ahead() -> None:
+    assert isinstance(waits_for_those_ahead(np.arange(499.0), np.ones(499), work_s=1.0), Insufficient)
+    assert isinstance(waits_for_those_ahead(np.ones(500), np.ones(500), work_s=1.0), Insufficient)
+
+
+def test_the_error_of_a_slope_is_that_of_trials_not_of_probes() -> None:
+    """Slopes of 1, 2, 3 over the same two points: without one 2.5, 2, 1.5, an error of 0.577, t 4.303."""
+    ahead = [np.array([-1.0, 1.0])] * 3
+    waits = [slope * ahead[0] for slope in (1.0, 2.0, 3.0)]
+
+    assert slope_error(ahead, waits) == pytest.approx(4.3027 * np.sqrt(1 / 3), rel=1e-4)
+    assert slope_error(ahead * 200, waits * 200) == pytest.approx(1.96 * np.sqrt(2 / 3 / 600), rel=0.01)
+
+
+def test_two_trials_or_an_even_load_leave_the_error_of_a_slope_open() -> None:
+    assert slope_error([np.arange(9.0)] * 2, [np.arange(9.0)] * 2) is None
+    assert slope_error([np.ones(9)] * 3, [np.arange(9.0)] * 3) is None

@@ -1,0 +1,368 @@
+"""The answer's words and figures, from facts made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from loadlens import diagnose
+from loadlens.model.explanation import Explanation
+from loadlens.model.facts import Curve, Facts, Gate
+from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.present import numbers
+from loadlens.search import answer
+from loadlens.whatif import remedies
+from loadlens.whatif.diagnosis import Examined
+from tests.unit.diagnose import build
+
+STUDY = {
+    "name": "explain",
+    "seed": 7,
+    "cases": [
+        {
+            "slug": "ladder-users-1",
+            "entry": {"url": "http://127.0.0.1:8080"},
+            "services": [],
+            "outside": {"name": "service", "scrape": None},
+            "scenarios": [{"steps": [{"method": "POST", "path": "/b"}]}],
+            "workload": {"kind": "closed", "users": 1},
+        }
+    ],
+}
+TOLD = {
+    "event": "explained",
+    "because": "saturated",
+    "words": "the last doubling of the load gave 0 %",
+    "budget_s": 90.0,
+    "used_s": 61.5,
+    "rate_cap_per_s": 20_000.0,
+    "most_users": 1024,
+    "probe": {"name": "/ok", "path": "/ok", "is_load": False},
+    "cautions": ["2 cores: other programs"],
+}
+
+
+def explained(
+    facts: Facts, monkeypatch: pytest.MonkeyPatch, *, study: dict[str, Any] = STUDY, **told: Any
+) -> Explanation:
+    """The answer to these facts, as if they had been read from a record."""
+    seen = Examined(facts, remedies.foretold(facts, diagnose.assess(facts)), ())
+    monkeypatch.setattr(answer.diagnosis, "examined", lambda _: seen)
+    record: Any = SimpleNamespace(
+        events=lambda: [TOLD | told], study=study, trials=(), path=Path("/records/one")
+    )
+    return answer.explanation(record)
+
+
+def plateau(rate: float = 100.0, *, trials: int = 1, upto: int = 8, **more: Any) -> Curve:
+    """One server with D = 1 / rate: full from one user on."""
+    steps = []
+    users = 1
+    while users <= upto:
+        steps.append(build.step(users, rate, users / rate, trials=trials, **more))
+        users *= 2
+    return build.curve(*steps, think=0.0, label="ladder")
+
+
+def growing(upto: int = 8) -> Curve:
+    steps = [build.step(n, n / 0.05, 0.05, trials=1) for n in (1, 2, 4, 8, 16, 32) if n <= upto]
+    return build.curve(*steps, think=0.0, label="ladder")
+
+
+# --- capacity ----------------------------------------------------------------------------------------------
+
+
+def test_the_capacity_is_taken_over_all_trials_beyond_the_knee() -> None:
+    curve = plateau()
+    rates = (98.0, 101.0, 100.0, 103.0)  # 98 is at the knee of one user
+    steps = tuple(replace(s, throughput_trials=(r,)) for s, r in zip(curve.steps, rates, strict=True))
+
+    reach = answer.reach_of(replace(curve, steps=steps))
+
+    # By hand: t on logs of the three trials; the last doubling brought 3 % more.
+    logs = np.log(rates[1:])
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) / 3**0.5
+    assert isinstance(reach.capacity, Estimate)
+    point = np.exp(logs.mean())
+    ends = np.exp(logs.mean() + np.array([-half, half]))
+    below, above = np.hypot(np.abs(ends - point), point / 100)
+    assert reach.capacity.point == pytest.approx(point)
+    assert reach.capacity.low == pytest.approx(point - below)
+    assert reach.capacity.high == pytest.approx((point + above) * 1.03)
+    assert reach.capacity.trials == 3
+
+
+def test_a_curve_that_still_grows_has_no_capacity_but_what_it_reached() -> None:
+    reach = answer.reach_of(growing())
+
+    assert isinstance(reach.capacity, Undecided)
+    assert "100 %" in reach.capacity.reason
+    assert reach.at_least == 160.0
+
+
+def test_what_a_probe_of_the_same_request_got_belongs_to_the_capacity() -> None:
+    probe = replace(build.probe(0.05), count=100, request="POST /b")  # 100 in 20 s: 5/s
+    curve = plateau(rate=95.0, probes=(probe,))
+
+    alone, together = answer.reach_of(curve), answer.reach_of(curve, probe_is_load=True)
+
+    assert isinstance(alone.capacity, Estimate)
+    assert isinstance(together.capacity, Estimate)
+    assert alone.capacity.point == pytest.approx(95.0)
+    assert together.capacity.point == pytest.approx(100.0, rel=0.001)
+
+
+def dropped(share: float, *, of: int = 8, **more: Any) -> Curve:
+    """A plateau on whose last levels clients waited to ask again, for so much of the response time."""
+    curve = plateau(upto=8, **more)
+
+    def seen(n: float) -> Any:
+        return build.connections(10_000, 10_000, connects=10_000, resent=round(100 * n * share))
+
+    steps = [replace(s, connections=seen(s.load)) if s.load >= of else s for s in curve.steps]
+    return replace(curve, steps=tuple(steps))
+
+
+def test_clients_who_waited_to_ask_again_leave_the_capacity_open_above(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = explained(build.facts(dropped(0.5, of=4)), monkeypatch)
+
+    assert isinstance(found.capacity, Estimate)
+    assert numbers.is_lower_bound(found.capacity)
+    assert found.capacity.point == pytest.approx(99.0, rel=1e-4)  # three trials agree: 1 % for the next start
+    assert found.unknown[0].what.startswith("how much more than 99.0 /s it can do: clients waited to ask")
+    assert found.unknown[0].decided_by.startswith("a backlog four times as large")
+
+
+@pytest.mark.parametrize(("share", "of"), [(0.04, 4), (0.5, 8)])
+def test_few_who_waited_or_only_beyond_two_full_levels_leave_it_closed(
+    monkeypatch: pytest.MonkeyPatch, share: float, of: int
+) -> None:
+    found = explained(build.facts(dropped(share, of=of)), monkeypatch)
+
+    assert isinstance(found.capacity, Estimate)
+    assert found.capacity.high is not None
+    assert not any(one.what.startswith("how much more") for one in found.unknown)
+
+
+def test_a_lower_bound_without_a_cause_is_said_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no rule speaks of a limit."""
+    curve = dropped(0.5, of=2)
+    monkeypatch.setattr(answer, "_root", lambda _: None)
+    monkeypatch.setattr(answer, "_limits", lambda _: [])
+
+    found = explained(build.facts(curve), monkeypatch)
+
+    assert found.sentence == "It does at least 99.0 /s, and what holds it there could not be seen."
+
+
+def test_without_a_curve_nothing_is_made_up() -> None:
+    reach = answer.reach_of(None)
+
+    assert reach.capacity == Undecided("capacity", "1/s", "no level of load was measured")
+    assert reach.at_least is None
+
+
+# --- the sentence and what follows -------------------------------------------------------------------------
+
+
+def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    assert found.limit == "saturation.plateau"
+    assert found.sentence == f"{found.findings[0].statement} (probable)."
+    assert "100 /s" in found.sentence
+    assert found.do.startswith("Keep at most 1 in flight")
+    assert found.brings == (
+        "a mean of 10.0 ms (measured at 1 user) in place of 80.0 ms at 8, at the same throughput"
+    )
+
+
+def test_what_a_remedy_brings_is_said_with_its_interval_and_what_is_taken_for_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = explained(build.facts(build.blocked(0.2)), monkeypatch)
+
+    # 2 / 0.2 s; 20 / 10 - 0.15 s
+    assert found.brings.startswith("2 processes in place of 1: capacity 5.00 /s now, ")
+    assert " mean at 20 users 3.85 s now, 1.8" in found.brings
+    assert " then. the work in threads: capacity 5.00 /s now, 19." in found.brings
+    assert found.brings.count("(") > 6
+    assert "Assumed: each takes requests as one does now; it runs on all cores there" in found.brings
+    assert found.brings.endswith("; nothing limits before that was not seen.")
+
+
+def test_a_model_that_does_not_fit_brings_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = build.blocked(0.2)
+    first, middle, last = whole.steps
+    odd = replace(middle, response=build.times(1.7))
+
+    found = explained(build.facts(replace(whole, steps=(first, odd, last))), monkeypatch)
+
+    assert found.limit == "eventloop.blocked"
+    assert found.brings.startswith("undecided: at 5 users the model has a mean (s) of 0.8")
+    assert found.brings.endswith("measured were 1.7.")
+
+
+def test_from_outside_a_plateau_asks_for_the_processes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    assert found.tier == "A"
+    assert found.unknown[0].what.startswith("what holds the throughput there")
+    assert "--pid" in found.unknown[0].decided_by
+
+
+def test_with_processes_watched_it_asks_for_the_services_own_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau(processes=(build.process(0.1),))), monkeypatch)
+
+    assert found.tier == "B"
+    assert "--metrics" in found.unknown[0].decided_by
+
+
+def test_a_probe_that_is_the_load_asks_for_a_cheap_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = {"name": "/b (probe)", "path": "/b", "is_load": True}
+    found = explained(
+        build.facts(plateau(processes=(build.process(0.1),), probes=(build.probe(0.02),))),
+        monkeypatch,
+        probe=same,
+    )
+
+    assert "--probe" in found.unknown[0].decided_by
+    assert "no cheaper URL was given" in found.others
+    assert any("no cheap URL was given" in caution for caution in found.cautions)
+
+
+def test_what_the_cheap_endpoint_pays_is_said_with_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    light, heavy = build.probe(0.002), build.probe(0.080)
+    curve = plateau()
+    first, *middle, last = curve.steps
+    steps = (replace(first, probes=(light,)), *middle, replace(last, probes=(heavy,)))
+
+    waits = explained(build.facts(replace(curve, steps=steps)), monkeypatch)
+    fine = explained(
+        build.facts(replace(curve, steps=(steps[0], *middle, replace(last, probes=(light,))))), monkeypatch
+    )
+
+    assert waits.others.startswith("GET /a takes 80.0 ms")
+    assert waits.others.endswith("at 8 users, 2.00 ms at 1: it waits for the others.")
+    assert fine.others.endswith("it hardly waits for the others.")
+
+
+@pytest.mark.parametrize(
+    ("because", "says", "decided"),
+    [
+        ("budget", "the budget ended first", "--budget 180s"),
+        ("rate_cap", "the rate cap stood in the way", "--rate-cap 40000"),
+        ("most_users", "more users were not allowed", "--max-users 2048"),
+        ("interrupted", "it was ended on request", "without Ctrl-C"),
+    ],
+)
+def test_a_ladder_that_did_not_reach_the_end_is_undecided_and_says_what_stood_in_its_way(
+    monkeypatch: pytest.MonkeyPatch, because: str, says: str, decided: str
+) -> None:
+    found = explained(build.facts(growing()), monkeypatch, because=because)
+
+    assert found.limit is None
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert says in found.sentence
+    assert found.sentence.endswith("160 /s were reached.")
+    assert decided in found.unknown[0].decided_by
+
+
+def test_a_suspicion_comes_after_a_limit_that_was_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = growing()
+    stolen = replace(curve, steps=tuple(replace(step, steal=0.06) for step in curve.steps))
+
+    found = explained(build.facts(stolen), monkeypatch, because="interrupted")
+
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert "it was ended on request; 160 /s were reached. Suspected, not shown: " in found.sentence
+    assert found.sentence.endswith("took 6.0 % of its time.")
+
+
+def test_requests_that_fail_are_the_answer_when_they_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(
+        build.facts(growing()), monkeypatch, because="harm", words="40 % of the requests of 16 users fail"
+    )
+
+    assert found.sentence == (
+        "Undecided, too many requests failed and the load was ended: 40 % of the requests of 16 users fail; "
+        "160 /s were reached."
+    )
+
+
+def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(), monkeypatch, because="fails_alone", words="all fail", probe=None)
+
+    assert found.limit is None
+    assert found.sentence.startswith("Undecided, requests fail without any load")
+    assert found.ladder == ()
+    assert found.requests == ("POST /b",)
+    assert "curl" in found.unknown[0].decided_by
+
+
+@pytest.mark.parametrize(("gate", "grade"), [(True, "probable"), (None, "suspected")])
+def test_a_search_that_saw_a_healthy_service_says_first_that_it_reached_no_limit(
+    monkeypatch: pytest.MonkeyPatch, gate: bool | None, grade: str
+) -> None:
+    curve = growing()
+    top = replace(curve.steps[-1], processes=(build.process(0.2),), probes=(build.probe(0.002, delayed=0.0),))
+    busy = replace(curve, steps=(*curve.steps[:-1], top), work=build.estimate(0.001))
+
+    found = explained(
+        build.facts(busy, gates=(Gate("generator", gate, "kept up"),)), monkeypatch, because="rate_cap"
+    )
+
+    assert found.limit is None
+    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert (
+        "the rate cap stood in the way; 160 /s were reached. Underdriven: nothing limits up to"
+        in found.sentence
+    )
+    assert found.sentence.endswith(f"({grade}).")
+
+
+def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.MonkeyPatch) -> None:
+    gates = (
+        Gate("generator", True, "the generator kept up"),
+        Gate("little", False, "Little's law is broken"),
+        Gate("accounting", None, "the service does not count its requests"),
+    )
+
+    found = explained(build.facts(plateau(), gates=gates), monkeypatch)
+
+    assert found.cautions == (
+        "Little's law is broken",
+        "not looked at: the service does not count its requests",
+        "2 cores: other programs",
+    )
+
+
+def test_every_unknown_is_said_once_those_that_can_be_decided_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(build.facts(plateau()), monkeypatch)
+
+    whats = [one.what for one in found.unknown]
+    decided = [bool(one.decided_by) for one in found.unknown]
+    assert len(whats) == len(set(whats))
+    assert decided == sorted(decided, reverse=True)
+
+
+def test_any_study_has_an_answer_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = build.facts(build.blocked())
+    seen = Examined(facts, diagnose.assess(facts), ())
+    monkeypatch.setattr(answer.diagnosis, "examined", lambda _: seen)
+    record: Any = SimpleNamespace(events=list, study=STUDY, trials=(), path=Path("/r"))
+
+    found = answer.explanation(record)
+
+    assert found.limit == "eventloop.blocked"
+    assert (found.stopped_because, found.budget_s) == ("record", None)
+    assert any(f.explained_by == "eventloop.blocked" for f in found.findings)
+    assert not isinstance(found.capacity, NotMeasured)

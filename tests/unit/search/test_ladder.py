@@ -1,0 +1,375 @@
+"""What the ladder decides, on services whose capacity follows from a formula."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadlens.estimate.saturation import Saturation
+from loadlens.search.ladder import (
+    Bounds,
+    Next,
+    Seen,
+    Stop,
+    decide,
+    levels_of,
+    look_think_s,
+    probe_per_s,
+    saturation_of,
+    think_s,
+)
+from tests.unit.search.services import (
+    Searched,
+    endless,
+    failing_from,
+    limited,
+    one_server,
+    pool,
+    retrograde,
+    search,
+    several_servers,
+    shedding,
+)
+
+BOUNDS = Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024)
+
+
+def saturation(found: Searched) -> Saturation:
+    pause = found.seen[-1].pause_s
+    known = saturation_of(levels_of(found.seen, pause), pause)
+    assert isinstance(known, Saturation)
+    return known
+
+
+def levels(found: Searched) -> list[int]:
+    return list(dict.fromkeys(found.users))
+
+
+# --- the way up --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("service", "capacity", "knee"),
+    [
+        (one_server(0.010, 0.002), 100.0, 1.2),  # 1 / D; (D + Z) / D
+        (one_server(0.020, 0.060), 50.0, 4.0),
+        (several_servers(0.040, 0.010, 4), 100.0, 5.0),  # c / D; c (D + Z) / D
+        (pool(8, 0.050), 160.0, 8.0),  # W / S; W
+        (pool(50, 0.100), 500.0, 50.0),
+    ],
+    ids=["M/M/1", "M/M/1 far away", "M/M/4", "pool of 8", "pool of 50"],
+)
+def test_it_doubles_until_well_beyond_the_knee_and_no_further(
+    service: object, capacity: float, knee: float
+) -> None:
+    found = search(service, BOUNDS)  # type: ignore[arg-type]
+
+    known, climbed = saturation(found), levels(found)
+    assert found.stop.because == "saturated"
+    assert climbed == [2**i for i in range(len(climbed))]
+    assert climbed[-1] >= 1.8 * knee * 0.97  # by Little's knee, whose X is within 3 % of the formula's
+    assert climbed[-2] < max(8, 4 * knee), "one level less would have done as well"
+    assert climbed[-1] >= 8
+    assert known.capacity == pytest.approx(capacity, rel=0.05)
+    assert found.used_s <= BOUNDS.budget_s + 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_of_three_percent_leads_nowhere_else(seed: int) -> None:
+    found = search(pool(8, 0.050), BOUNDS, noise=0.03, seed=seed)
+
+    assert found.stop.because == "saturated"
+    assert levels(found)[-1] in (16, 32, 64)  # one more where noise looks like a fall
+    assert saturation(found).capacity == pytest.approx(160.0, rel=0.05)
+
+
+def test_time_away_from_the_server_moves_the_knee_and_the_ladder_goes_with_it() -> None:
+    # D = 20 ms and 100 ms elsewhere: N* = (D + Z) / D = 6, where a grid up to 4 would see no end of growth.
+    found = search(one_server(0.020, 0.100), BOUNDS)
+
+    assert levels(found)[-1] >= 1.8 * 6.0 * 0.97
+
+
+def test_the_first_fall_is_looked_at_twice() -> None:
+    # USL with N_peak = sqrt((1 - 0.02) / 0.004) = 15.7: 16 users are the peak, 32 give less.
+    found = search(retrograde(100.0, 0.02, 0.004), BOUNDS)
+
+    climbed = levels(found)
+    assert 64 in climbed, "two levels beyond the peak"
+    assert 128 not in climbed
+    assert found.stop.because == "saturated"
+
+
+def test_an_endless_service_is_climbed_as_far_as_the_budget_goes_beside_the_dense_look() -> None:
+    found = search(endless(1.0), BOUNDS)
+
+    assert found.stop.because == "budget"
+    assert levels(found)[-1] >= 8
+    assert found.seen[-1].kind == "dense"
+    assert found.used_s <= BOUNDS.budget_s
+    assert saturation(found).verdict == "underdriven"
+
+
+def test_so_many_users_are_enough() -> None:
+    found = search(endless(0.05), Bounds(90.0, 20_000.0, most_users=24))
+
+    assert found.stop.because == "most_users"
+    assert levels(found) == [1, 2, 4, 8, 16, 24]
+
+
+# --- bounds ------------------------------------------------------------------------------------------------
+
+
+def test_no_level_is_begun_that_may_pass_the_rate_cap() -> None:
+    found = search(endless(0.050), Bounds(90.0, 200.0, 1024))
+
+    assert found.stop.because == "rate_cap"
+    assert max(one.asked_per_s for one in found.seen if one.kind == "climb") <= 200.0
+    assert levels(found)[-1] == 8  # 160/s and a probe a second; 16 users could ask 322 times
+
+
+def test_a_service_faster_than_the_rate_cap_gets_users_who_pause() -> None:
+    found = search(endless(0.000_05), Bounds(90.0, 1000.0, 1024))
+
+    # Eight users pausing 8 ms ask 1,000 times a second at most, whatever the service does.
+    assert think_s(0.000_05, 1000.0) == pytest.approx(0.008)
+    assert max(one.ok_per_s for one in found.seen if one.kind == "climb") <= 1000.0
+    assert found.stop.because == "rate_cap"
+
+
+def test_a_service_far_below_the_rate_cap_gets_users_who_do_not_pause() -> None:
+    assert think_s(0.010, 20_000.0) == 0.0
+
+
+@pytest.mark.parametrize("budget_s", [15.0, 30.0, 60.0, 90.0, 300.0])
+@pytest.mark.parametrize("service", [pool(8, 0.05), endless(0.4), one_server(0.3, 0.01), endless(3.0)])
+def test_a_budget_is_kept_but_for_the_last_trials_own_time(service: object, budget_s: float) -> None:
+    found = search(service, Bounds(budget_s, 20_000.0, 1024))  # type: ignore[arg-type]
+
+    last = found.seen[-1] if found.seen else None
+    slack = 0.0 if last is None else (last.mean_s or 0.0) + 2.0
+    assert found.used_s <= budget_s + slack
+
+
+def test_with_five_percent_of_the_budget_left_nothing_is_begun() -> None:
+    seen = [climbed(1, 80.0, 0.012), climbed(2, 99.0, 0.02)]
+
+    decision = decide([LOOK, *seen], 0.05 * BOUNDS.budget_s, BOUNDS)
+
+    assert isinstance(decision, Stop)
+    assert decision.because == "budget"
+
+
+def test_a_saturated_ladder_is_an_answer_even_with_no_time_left() -> None:
+    seen = [LOOK, climbed(1, 96.0, 0.010), climbed(2, 100.0, 0.02), climbed(4, 100.0, 0.04)]
+
+    decision = decide(seen, 0.5, BOUNDS)
+
+    assert isinstance(decision, Stop)
+    assert decision.because == "saturated"
+
+
+# --- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def test_failing_requests_end_the_climb_where_they_began() -> None:
+    found = search(failing_from(pool(64, 0.05), 16, 0.4), BOUNDS)
+
+    assert found.stop.because == "harm"
+    assert found.users == [1, 2, 4, 8, 16]
+    assert found.stop.words == "40 % of the requests of 16 users fail"
+    assert not any(one.kind == "dense" for one in found.seen), "a harmed service is left alone"
+
+
+def test_a_few_failures_do_not_end_it() -> None:
+    found = search(failing_from(pool(8, 0.05), 4, 0.02), BOUNDS)
+
+    assert found.stop.because == "saturated"
+
+
+def test_a_service_that_fails_alone_is_not_loaded_at_all() -> None:
+    found = search(failing_from(pool(8, 0.05), 1, 1.0), BOUNDS)
+
+    assert found.stop.because == "fails_alone"
+    assert [one.kind for one in found.seen] == ["look"]
+
+
+def test_a_load_that_the_guard_ended_is_the_last() -> None:
+    found = search(pool(64, 0.05), BOUNDS, ends=lambda _, wanted: "harm" if wanted.users == 8 else "complete")
+
+    assert found.stop == Stop("harm", "with 8 users it harm")
+    assert found.users == [1, 2, 4, 8]
+
+
+def test_a_step_that_could_not_be_measured_is_tried_once_more() -> None:
+    once = search(pool(4, 0.05), BOUNDS, ends=lambda number, _: "broken" if number == 2 else "complete")
+    always = search(
+        pool(4, 0.05), BOUNDS, ends=lambda _, wanted: "broken" if wanted.users == 2 else "complete"
+    )
+
+    assert once.users[:4] == [1, 2, 2, 4]
+    assert once.stop.because == "saturated"
+    assert always.users == [1, 2, 2]
+    assert always.stop.because == "broken"
+
+
+def test_nothing_that_comes_back_is_no_answer() -> None:
+    silent = Seen("look", 1, "complete", ended=0, load_s=3.0, took_s=5.0)
+
+    decision = decide([silent], 80.0, BOUNDS)
+
+    assert isinstance(decision, Stop)
+    assert decision.because == "no_answer"
+
+
+def test_refusals_are_no_harm_and_a_service_that_refuses_all_is_left() -> None:
+    some = climbed(2, 50.0, 0.01, refused_share=0.6)
+    every = climbed(2, 0.0, None, refused_share=1.0)
+
+    assert isinstance(decide([LOOK, climbed(1, 50.0, 0.01), some], 60.0, BOUNDS), Next)
+    decision = decide([LOOK, climbed(1, 50.0, 0.01), every], 60.0, BOUNDS)
+    assert isinstance(decision, Stop)
+    assert decision.because == "refused"
+
+
+def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> None:
+    # 100/s are served. Nobody pauses: one of two users is refused 10,000 times a second.
+    found = search(limited(100.0, 0.010), BOUNDS)
+
+    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
+    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    assert hasty == [1, 2]
+    assert patient[:4] == [1, 2, 4, 8]
+    assert {one.pause_s for one in found.seen if one.pause_s} == {0.010}
+    assert found.stop.because == "saturated"
+    assert saturation(found).capacity == pytest.approx(100.0, rel=0.01)
+
+
+def test_users_who_pause_begin_with_as_many_as_asked_as_much_without() -> None:
+    # 12 at once for 40 ms. 8 users are refused nothing; 16 of whom each pauses for 40 ms ask as much.
+    found = search(shedding(12, 0.040), BOUNDS)
+
+    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
+    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    assert hasty == [1, 2, 4, 8, 16]
+    assert patient[:4] == [1, 16, 32, 64]
+    assert found.stop.because == "saturated"
+    # No longer than the others: how long their answers take is known.
+    assert len({one.load_s for one in found.seen if one.kind == "climb"}) == 1
+
+
+def test_a_level_more_shows_whether_what_refuses_lets_the_same_through() -> None:
+    # Users of 80 ms who pause for 10: 8 ask 89/s, 16 twice that, 92 get through; the knee is at 8.3.
+    few = [climbed(users, 11.1 * users, 0.08, pause_s=0.01) for users in (1, 2, 4, 8)]
+    seen = [LOOK, climbed(4, 92.0, 0.08, refused_share=0.5), *few]
+    once = climbed(16, 92.0, 0.08, pause_s=0.01, refused_share=0.48)
+    twice = climbed(32, 92.0, 0.08, pause_s=0.01, refused_share=0.74)
+
+    at_last = decide([*seen, once], 200.0, BOUNDS)
+    at_both = decide([*seen, once, twice], 200.0, BOUNDS)
+    too_late = decide([*seen, once], 6.0, BOUNDS)
+
+    assert isinstance(at_last, Next)
+    assert at_last.users == 32
+    assert isinstance(at_both, Next)
+    assert at_both.users <= 32, "no higher than that"
+    assert not isinstance(too_late, Next) or too_late.users != 32
+
+
+def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it() -> None:
+    met = climbed(2, 100.0, 0.01, refused_share=0.9)
+    met = replace(met, end="rate")
+
+    decision = decide([LOOK, climbed(1, 96.0, 0.01), met], 60.0, BOUNDS)
+
+    assert isinstance(decision, Next)
+    assert (decision.users, decision.pause_s) == (1, LOOK.mean_s)
+
+
+def test_a_generator_at_its_limit_ends_the_climb() -> None:
+    decision = decide([LOOK, climbed(1, 5000.0, 0.0002, is_generator_full=True)], 60.0, BOUNDS)
+
+    assert isinstance(decision, Stop)
+    assert decision.because == "generator"
+
+
+# --- what makes it firmer ----------------------------------------------------------------------------------
+
+
+def test_what_time_is_left_goes_to_repeats_of_the_decisive_levels_and_one_dense_look() -> None:
+    found = search(one_server(0.010, 0.002), Bounds(200.0, 20_000.0, 1024))
+
+    top = levels(found)[-1]
+    assert found.users.count(top) == 3
+    assert [one.kind for one in found.seen].count("dense") == 1
+    knee = [users for users in set(found.users) - {top} if found.users.count(users) == 3]
+    assert len(knee) == 1
+    assert saturation(found).plateau_from == knee[0]
+    assert found.used_s < 200.0, "what is known well enough is not measured on and on"
+
+
+def test_a_level_has_one_trial_or_three_but_not_two() -> None:
+    for budget in range(40, 140, 5):
+        found = search(pool(4, 0.05), Bounds(float(budget), 20_000.0, 1024))
+
+        assert all(found.users.count(users) in (1, 3) for users in found.users), budget
+
+
+@pytest.mark.parametrize(
+    "service",
+    [one_server(0.010, 0.002), pool(8, 0.05), pool(50, 0.02), endless(0.02)],
+    ids=["soon full", "full with 16", "full with 128", "never full"],
+)
+def test_half_a_minute_holds_eight_users_and_a_dense_look_whatever_is_left_out(service: object) -> None:
+    # 4.7 s for the look, four levels of 2.4 + 1.7 s, the dense one of 4.4 + 1.7 s: 27.2 s, and answers.
+    found = search(service, Bounds(30.0, 20_000.0, 1024))  # type: ignore[arg-type]
+
+    assert [one.kind for one in found.seen].count("dense") == 1
+    assert levels(found)[-1] >= 8
+
+
+def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_climb() -> None:
+    looked = replace(climbed(1, 20.0, 0.05), kind="dense")
+    seen = [LOOK, *(climbed(n, 20.0 * n, 0.05) for n in (1, 2, 4, 8))]
+
+    # A level of 5 + 1 s costs some 7.7 s, the dense look some 12.7 s.
+    kept, left_over = decide(seen, 18.0, BOUNDS), decide([*seen, looked], 10.0, BOUNDS)
+
+    assert isinstance(kept, Next)
+    assert kept.kind == "dense"
+    assert isinstance(left_over, Next)
+    assert (left_over.kind, left_over.users) == ("climb", 16)
+
+
+def test_trials_of_slow_services_last_several_response_times() -> None:
+    fast, slow = search(pool(8, 0.01), BOUNDS), search(one_server(1.0, 0.1), BOUNDS)
+
+    assert fast.seen[1].load_s == pytest.approx(5.0 + 1.0)  # a share of the budget and its warm-up
+    assert slow.seen[1].load_s >= 8 * 1.1
+
+
+def test_probes_are_twenty_a_second_or_a_twentieth_of_a_servers_time() -> None:
+    cap = 20_000.0
+    assert probe_per_s(0.001, cap) == 20.0
+    assert probe_per_s(0.010, cap) == pytest.approx(5.0)
+    assert probe_per_s(0.010, cap, dense=True) == pytest.approx(20.0)
+    assert probe_per_s(0.0005, cap, dense=True) == 200.0
+    assert probe_per_s(2.0, cap) == 1.0
+    assert probe_per_s(None, cap) == 20.0
+
+
+def test_probes_and_the_first_look_keep_a_small_rate_cap_too() -> None:
+    assert probe_per_s(None, 10.0) == pytest.approx(1.0)
+    assert probe_per_s(0.0001, 10.0, dense=True) == pytest.approx(3.0)
+    assert look_think_s(10.0) == pytest.approx(0.2)
+    assert look_think_s(20_000.0) == pytest.approx(0.02)
+
+
+LOOK = Seen("look", 1, "complete", 40.0, 40.0, 0.01, ended=5, load_s=0.2, took_s=2.0)
+
+
+def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: object) -> Seen:
+    return Seen(
+        "climb", users, "complete", ok_per_s, ok_per_s, mean_s, ended=100, load_s=6.0, took_s=7.7, **more
+    )  # type: ignore[arg-type]

@@ -1,0 +1,51 @@
+"""Whether a process serves a port, against real ones."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+from loadlens.search import pid_check
+
+
+def test_a_process_that_listens_is_the_right_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        assert pid_check.caution([os.getpid()], own.getsockname()[1]) is None
+
+
+def test_a_process_whose_child_listens_is_the_right_one() -> None:
+    code = (
+        "import socket, sys\n"
+        "own = socket.create_server(('::1', 0), family=socket.AF_INET6)\n"
+        "print(own.getsockname()[1], flush=True)\nsys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        port = int(child.stdout.readline())
+
+        assert pid_check.caution([os.getpid()], port) is None
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+def test_a_process_that_does_not_listen_there_is_named() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        with socket.create_server(("127.0.0.1", 0)) as own:
+            port = own.getsockname()[1]
+            said = pid_check.caution([other.pid], port)
+        assert other.stdin is not None
+        other.stdin.close()
+
+    assert said is not None
+    assert f"process {other.pid} and what it started do not listen on port {port}" in said
+
+
+def test_a_port_that_nobody_here_listens_on_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        port = own.getsockname()[1]
+
+    assert pid_check.caution([os.getpid()], port) is None
