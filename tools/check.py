@@ -24,7 +24,7 @@ CHECKS = {
     "python format": [str(BIN / "ruff"), "format", "--check", "--quiet", "."],
     "python lint": [str(BIN / "ruff"), "check", "--quiet", "."],
     "types": [str(BIN / "mypy")],
-    "floors, stubs, generated pages": [sys.executable, "-m", "pytest", "-q", "tests/contract"],
+    "rooms, stubs, generated pages": [sys.executable, "-m", "pytest", "-q", "tests/contract"],
 }
 
 

@@ -92,7 +92,7 @@ def test_without_such_a_service_nothing_changes() -> None:
 
 
 def test_replicas_behind_a_balancer_are_watched_at_their_own_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching.listening, "ports_of", {41: (4710, 9000), 42: (4711,)}.__getitem__)
+    monkeypatch.setattr(watching.listening_sockets, "ports_of", {41: (4710, 9000), 42: (4711,)}.__getitem__)
     ports = (*HTTP, ("metrics", 9000))
 
     found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42)))
@@ -105,7 +105,7 @@ def test_replicas_behind_a_balancer_are_watched_at_their_own_ports(monkeypatch: 
 def test_who_listens_on_the_port_that_is_asked_stands_before_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching.listening, "ports_of", {41: (4710,), 42: (8080, 9000)}.__getitem__)
+    monkeypatch.setattr(watching.listening_sockets, "ports_of", {41: (4710,), 42: (8080, 9000)}.__getitem__)
 
     found = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
 

@@ -183,7 +183,7 @@ def test_no_rule_knows_a_name_of_a_study(tmp_path: Path) -> None:
 
 
 def test_every_rule_of_the_module_is_used() -> None:
-    tree = ast.parse((ROOT / "python" / "loadlens" / "lint.py").read_text())
+    tree = ast.parse((ROOT / "python" / "loadlens" / "study" / "lint.py").read_text())
     rules = [
         node.name
         for node in tree.body
