@@ -4,7 +4,7 @@
 # make studies  every shipped study in its quick profile: about 10 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
-# make docs   regenerates the reference pages
+# make docs   regenerates the reference pages and the drawings
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
 # make hooks  lints and formats what a commit touches, before it is made
 # make size   counts code lines by room
@@ -47,6 +47,7 @@ catalogue: tools
 
 docs: install
 	@$(PYTHON) tools/docs.py
+	@$(PYTHON) tools/drawings.py
 
 # pyproject.toml says what is needed, the lock which versions; `make lock` after a change of pyproject.toml,
 # `make lock UPGRADE=--upgrade` for the newest versions.
