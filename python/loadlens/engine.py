@@ -169,11 +169,6 @@ def version() -> str:
     return _engine.version()
 
 
-def monotonic_ns() -> int:
-    """The engine's clock, CLOCK_MONOTONIC."""
-    return _engine.monotonic_ns()
-
-
 def validate(plan_json: str) -> tuple[PlanFault, ...]:
     """Every fault of a plan at once; empty: it is good."""
     return tuple(PlanFault(where, what) for where, what in _engine.validate(plan_json))

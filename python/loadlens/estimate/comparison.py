@@ -87,25 +87,6 @@ def compare_pairs(
     return Comparison(wide, p_value, verdict, pairs, needed)
 
 
-def holm(p_values: Floats) -> Floats:
-    """Return p-values that may be compared with one level though several questions were asked.
-
-    Args:
-        p_values: One a question, shape (questions,).
-
-    Returns:
-        Adjusted p-values, same shape and order; the chance of any false alarm stays at the level.
-
-    Source: Holm 1979.
-    """
-    values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    scaled = values[order] * np.arange(values.size, 0, -1)
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    return adjusted
-
-
 def _verdict(wide: Interval, narrow: Interval, margin: float) -> Verdict:
     low, high = _logs(wide)
     within_low, within_high = _logs(narrow)

@@ -8,13 +8,11 @@ Source: P. J. Denning and J. P. Buzen 1978 (utilisation law); C. L. Lawson and R
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize
-from scipy import stats as distributions
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval, ShapeError
 
@@ -24,8 +22,6 @@ RESAMPLES = 200
 WIDENING = 1.2  # the plain bootstrap covers 87 to 91 % at a nominal 95 %
 EXPLAINS = 0.10  # of the plateau
 RULED_OUT = 1.3  # times the plateau: the resource has room
-BEND_LEVEL = 0.01
-SMALLEST_BEND = 0.05  # of the demand, over the rates that were run
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +165,6 @@ def bounds(resources: Sequence[Resource], plateau: Interval) -> tuple[Bound, ...
     return tuple(sorted(found, key=lambda bound: bound.rate.point))
 
 
-def is_no_measured_resource(found: Sequence[Bound]) -> bool:
-    """Whether every resource has room for 1.3 times the plateau: then the limit is something else."""
-    return bool(found) and all(bound.utilisation <= 1 / RULED_OUT for bound in found)
-
-
 def _explains(rate: Interval, plateau: Interval) -> bool | None:
     ratio = rate.point / plateau.point
     if abs(ratio - 1) <= EXPLAINS:
@@ -182,48 +173,6 @@ def _explains(rate: Interval, plateau: Interval) -> bool | None:
         return False
     is_open = rate.low is None or plateau.high is None
     return None if is_open or (rate.low or 0.0) <= (plateau.high or 0.0) else False
-
-
-@dataclass(frozen=True, slots=True)
-class Bend:
-    """Whether requests become dearer or cheaper as the resource fills."""
-
-    change: float  # of the demand from the lowest to the highest rate, 0.1 is 10 % dearer
-    p_value: float
-
-    @property
-    def matters(self) -> bool:
-        """Whether it is both improbable by chance and large enough to care: turbo, shared cores, batches."""
-        return self.p_value < BEND_LEVEL and abs(self.change) > SMALLEST_BEND
-
-
-def bend(busy: Floats, rates: Floats) -> Bend | Insufficient:
-    """Return whether the demand of one class changes with the load; then one figure for it misleads.
-
-    Args:
-        busy: Busy units of the resource, one a step and trial, above zero, shape (observations,).
-        rates: Requests per second, same shape; at least 6 observations of 3 rates.
-
-    Returns:
-        The change of the slope of a parabola by weighted least squares, errors in proportion to the use.
-    """
-    if busy.shape != rates.shape:
-        raise ShapeError(f"busy {busy.shape} and rates {rates.shape} do not belong together")
-    if busy.size < 6 or np.unique(rates).size < 3:
-        return Insufficient(f"{busy.size} observations, a bend needs 6 of 3 rates")
-    scaled = rates / rates.max()
-    design = np.column_stack([np.ones(busy.size), scaled, scaled**2])
-    weight = 1 / busy
-    weighted, target = design * weight[:, None], busy * weight
-    found, *_ = np.linalg.lstsq(weighted, target, rcond=None)
-    residual = target - weighted @ found
-    freedom = busy.size - 3
-    covariance = np.linalg.inv(weighted.T @ weighted) * float(residual @ residual) / freedom
-    error = math.sqrt(float(covariance[2, 2]))
-    t = math.inf if error == 0 else abs(float(found[2])) / error
-    low, high = found[1] + 2 * found[2] * scaled.min(), found[1] + 2 * found[2]
-    change = float(high / low - 1) if low > 0 else math.inf
-    return Bend(change, float(2 * distributions.t.sf(t, freedom)))
 
 
 def _fit(design: Floats, busy: Floats, weight: Floats) -> Floats:

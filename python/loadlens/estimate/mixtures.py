@@ -20,10 +20,8 @@ import numpy as np
 from scipy import ndimage
 from scipy import stats as distributions
 
-from loadlens.estimate.comparison import holm
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
-from loadlens.estimate.over_trials import FEWEST_TRIALS, share_over_trials
 from loadlens.estimate.within_trial import quantile, share
 
 GRID = 0.02  # decades
@@ -37,8 +35,6 @@ TIMER_TOLERANCE = 0.05
 PILE_CONTRAST = 3.0  # a timer's pile over what lies beside it
 PILE_LEVEL = 1e-3
 FEWEST = 200
-ASSOCIATED_LEVEL = 0.01
-ASSOCIATED_ODDS = 3.0
 
 TCP_TIMERS: Final = {
     0.04: "delayed acknowledgement",
@@ -113,20 +109,6 @@ def slow_path(found: Mixture) -> Component | None:
     return found.components[-1] if ratio is not None and ratio >= SLOW_RATIO else None
 
 
-def weight_over_trials(trials: Sequence[IntervalCounts], above_s: float) -> Interval | Insufficient:
-    """Return the share of requests that lie above a valley, over trials.
-
-    Args:
-        trials: Counts of each trial, at least 3.
-        above_s: The valley, seconds, one for all trials.
-    """
-    totals = np.array([float(part.observed) for part in trials])
-    if np.any(totals == 0):
-        return Insufficient("a trial in which nothing finished")
-    hits = np.array([float(part.count[part.upper > above_s].sum()) for part in trials])
-    return share_over_trials(hits / totals, totals)
-
-
 def is_constant(shifts: Sequence[float]) -> bool | None:
     """Whether a slow path takes the same time longer at every load: a timer or another service, not queueing.
 
@@ -197,62 +179,6 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
             if isinstance(found_share, Interval):
                 found.append(Pile(timer, found_share, contrast))
     return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Association:
-    """How a label (step, status, replica, first on its connection) goes with the upper hill."""
-
-    label: int  # place in the arrays
-    odds_ratio: Interval
-    p_value: float  # after Holm over the labels
-
-
-def associated(slow: Floats, total: Floats) -> tuple[Association, ...] | Insufficient:
-    """Return the labels whose requests are in the upper hill far more often than the others.
-
-    Args:
-        slow: Requests of each label in the upper hill, shape (trials, labels); at least 3 trials.
-        total: All requests of each label, same shape.
-
-    Returns:
-        Labels with an odds ratio of 3 or more at 1 % after Holm, the strongest first. The trial is the unit:
-        a t test on log odds ratios of the trials; half a request is added to every cell.
-
-    Source: Haldane 1956.
-    """
-    if slow.shape != total.shape or slow.ndim != 2:
-        return Insufficient("needs one count for each trial and label")
-    trials, labels = slow.shape
-    if trials < FEWEST_TRIALS or labels < 2:
-        return Insufficient(f"{trials} trials and {labels} labels, needs {FEWEST_TRIALS} and 2")
-    here, rest = slow + 0.5, slow.sum(axis=1, keepdims=True) - slow + 0.5
-    not_here = total - slow + 0.5
-    not_rest = (total - slow).sum(axis=1, keepdims=True) - (total - slow) + 0.5
-    logs = np.log(here / not_here) - np.log(rest / not_rest)
-    error = logs.std(axis=0, ddof=1) / math.sqrt(trials)
-    middle = logs.mean(axis=0)
-    # Without any scatter (equal counts in every trial) the counts' own error stands in.
-    least = np.sqrt((1 / here + 1 / not_here + 1 / rest + 1 / not_rest).mean(axis=0) / trials)
-    error = np.maximum(error, least)
-    adjusted = holm(np.asarray(distributions.t.sf(middle / error, trials - 1), dtype=np.float64))
-    half = float(distributions.t.ppf(0.975, trials - 1)) * error
-    found = [
-        Association(
-            label,
-            Interval(
-                float(np.exp(middle[label])),
-                float(np.exp(middle[label] - half[label])),
-                float(np.exp(middle[label] + half[label])),
-                float(trials),
-                "t on log odds ratios of trials",
-            ),
-            float(adjusted[label]),
-        )
-        for label in range(labels)
-    ]
-    kept = [a for a in found if a.p_value < ASSOCIATED_LEVEL and a.odds_ratio.point >= ASSOCIATED_ODDS]
-    return tuple(sorted(kept, key=lambda a: -a.odds_ratio.point))
 
 
 def _valleys(counts: IntervalCounts) -> list[float]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.estimate.interval import Floats, Insufficient, Interval, Ints, same_shape
+from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.within_trial import quantile, share
 
@@ -80,25 +80,6 @@ def omission(
         1 - issued / due if due else 0.0,
         verdict,
     )
-
-
-def waited_share(due_s: Floats, sent_s: Floats, stands_for: Ints, own_lag_s: float) -> float:
-    """Return the share of requests that waited for a connection or a place before they were sent.
-
-    Args:
-        due_s, sent_s: Of each sample, shape (samples,).
-        stands_for: How many requests each sample stands for, same shape.
-        own_lag_s: p99 of the generator's own lateness: what is later waited for something else.
-
-    Returns:
-        0 to 1; NaN without samples.
-    """
-    same_shape(due_s, sent_s, stands_for)
-    total = float(stands_for.sum())
-    if total == 0:
-        return float("nan")
-    waited = sent_s - due_s > max(LATE_FLOOR_S, own_lag_s)
-    return float(stands_for[waited].sum()) / total
 
 
 def _mean(counts: IntervalCounts) -> float:

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
-from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, same_shape
+from loadlens.estimate.interval import Bools, Floats, Insufficient, same_shape
 
 FALSE_ALARM = 1e-3  # over the whole trial
 OF_IDLE_TIME = 5.0  # a gap of fewer idle response times of a lone user is no pause
@@ -26,11 +25,9 @@ FEWEST_EVENTS = 4  # three spacings
 FEWEST_FOR_MULTIPLES = 6
 REGULAR = 0.3  # coefficient of variation of the spacings
 OFF_BEAT = 0.1  # of the period: how far an event may lie beside its multiple
-IN_PHASE = 0.8
 MANY_SPACINGS = 8
 FEW_REGULAR = 0.1  # variation with fewer: three distances at random are as alike one time in two hundred
 FEWEST_SINGLE = 2  # distances of one beat, when others are of several
-FEWEST_IN_STALL = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,48 +209,6 @@ def phase_concentration(times_s: Floats, period_s: float) -> float:
     if not times_s.size:
         return 0.0
     return float(abs(np.exp(2j * math.pi * times_s / period_s).mean()))
-
-
-def sawtooth(due_s: Floats, response_s: Floats, begin_s: float, end_s: float) -> Interval | Insufficient:
-    """Return how response time falls with the moment of arrival within a stall: who came later waited less.
-
-    Args:
-        due_s: When requests were due, shape (requests,).
-        response_s: What they took, same shape.
-        begin_s, end_s: The stall.
-
-    Returns:
-        Theil-Sen slope with its interval. A server that stood still and then works off the queue at a
-        utilisation rho gives -(1 - rho); a slow path or a lost packet gives about 0.
-    """
-    same_shape(due_s, response_s)
-    inside = (due_s > begin_s) & (due_s < end_s)
-    if int(inside.sum()) < FEWEST_IN_STALL:
-        return Insufficient(f"{int(inside.sum())} requests were due in it, needs {FEWEST_IN_STALL}")
-    found = distributions.theilslopes(response_s[inside], due_s[inside])
-    return Interval(
-        float(found.slope),
-        float(found.low_slope),
-        float(found.high_slope),
-        float(inside.sum()),
-        "Theil-Sen within a stall",
-    )
-
-
-def overlap(found: Pauses, begin_s: Floats, end_s: Floats) -> float:
-    """Return the share of pauses during which something else was noted, such as a collection or a throttling.
-
-    Args:
-        found: Pauses.
-        begin_s, end_s: When it was noted, shape (events,), on the same clock.
-
-    Returns:
-        0 to 1, of the pauses' number; 0 without pauses.
-    """
-    if not found.begin_s.size or not begin_s.size:
-        return 0.0
-    end = found.begin_s + found.length_s
-    return float(((found.begin_s[:, None] < end_s) & (end[:, None] > begin_s)).any(axis=1).mean())
 
 
 def undisturbed(begin_s: Floats, end_s: Floats, found: Pauses) -> Bools:

@@ -135,32 +135,6 @@ def parallelism(capacity: Interval, alone: Interval) -> Interval:
     )
 
 
-def wait_behind_users(users: float, work_s: float) -> float:
-    """Return the mean wait of a probe at one queue that a closed loop keeps full: (N - 1/2) D seconds.
-
-    All users are in the queue; the one who is served has half of the work left on average (constant work).
-    """
-    return (users - 0.5) * work_s
-
-
-def wait_behind_work(rate_per_s: float, work_s: Floats) -> float:
-    """Return the mean wait of an arrival at one non-preemptive server.
-
-    Args:
-        rate_per_s: Arrivals per second of the work.
-        work_s: Lengths of the work, seconds, shape (jobs,).
-
-    Returns:
-        rate E[S^2] / (2 (1 - rho)) seconds; infinite at or above full load.
-
-    Source: Pollaczek 1930, Khinchine 1932.
-    """
-    utilisation = rate_per_s * float(work_s.mean())
-    if utilisation >= 1:
-        return float("inf")
-    return rate_per_s * float((work_s**2).mean()) / (2 * (1 - utilisation))
-
-
 def _above(interval: Interval, value: float) -> float:
     high = interval.high if interval.high is not None else interval.point
     return max(0.0, high - value)

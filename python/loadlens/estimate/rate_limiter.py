@@ -6,17 +6,14 @@ Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
-from loadlens.estimate.queues import erlang_b
 from loadlens.estimate.within_trial import rate, share
 
 LEAST_REFUSED = 0.01
-AGREEMENT = 0.03  # of the share that rate and offered load predict
 EVEN = 0.2  # index of dispersion of accepted counts: a limiter lets them through evenly
 FEWEST_INTERVALS = 8
 
@@ -81,58 +78,6 @@ def expected_refused(limit_per_s: float, offered_per_s: float) -> float:
     return max(0.0, 1 - limit_per_s / offered_per_s)
 
 
-def same_limit(found: list[tuple[float, Limiter]]) -> bool | None:
-    """Whether refusals at several offered rates come from one limit.
-
-    Args:
-        found: Offered requests per second and what was found there; none is known with fewer than two rates.
-
-    Returns:
-        Whether at each rate the refused share is within 3 points of what the limit found at the others
-        predicts. An overloaded service, too, refuses what it cannot do, but not the same amount at every
-        rate.
-    """
-    if len(found) < 2:
-        return None
-    for place, (offered, own) in enumerate(found):
-        others = [one.rate_per_s.point for i, (_, one) in enumerate(found) if i != place]
-        if abs(own.refused.point - expected_refused(float(np.median(others)), offered)) > AGREEMENT:
-            return False
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Delaying:
-    """What tells a limiter that delays from a pool that is full."""
-
-    verdict: Literal["limiter", "pool", "unknown"]
-    parallelism_change: float  # factor between the two kinds of requests
-
-
-def delays_or_pools(
-    capacity: tuple[float, float], alone_s: tuple[float, float], *, tolerance: float = 0.15
-) -> Delaying | Insufficient:
-    """Return whether a plateau with idle CPU is a rate that is held or a number of places.
-
-    Args:
-        capacity: Plateaus of two kinds of requests of different length, per second.
-        alone_s: Their response times alone, seconds; they must differ by half or more.
-        tolerance: Relative.
-
-    Returns:
-        `limiter` when the throughput is the same for both, `pool` when capacity x time alone is.
-    """
-    lengths = max(alone_s) / min(alone_s)
-    if lengths < 1.5:
-        return Insufficient("both kinds of requests take about equally long: nothing tells them apart")
-    throughput = max(capacity) / min(capacity)
-    first, second = (x * s for x, s in zip(capacity, alone_s, strict=True))
-    places = max(first, second) / min(first, second)
-    if throughput <= 1 + tolerance:
-        return Delaying("limiter", places)
-    return Delaying("pool" if places <= 1 + tolerance else "unknown", places)
-
-
 def expected_under_way(places: int, refused: float) -> float:
     """Return how many requests are under way, on average, in a service that has room for so many at once.
 
@@ -161,3 +106,20 @@ def least_scatter(mean: float, p50: float, p99: float) -> float:
     """
     varies = 0.5 * max(0.0, mean - p50) ** 2 + 0.01 * max(0.0, p99 - mean) ** 2
     return 0.5 * min(1.0, varies / mean**2)
+
+
+def erlang_b(offered: float, places: int) -> float:
+    """Return the chance that an arrival finds all places taken and goes away, M/G/c/c.
+
+    Args:
+        offered: Arrival rate times mean service time, erlangs.
+        places: c.
+
+    Source: A. K. Erlang 1917, by recursion; the law of the service times does not matter (Sevastyanov 1957).
+    """
+    if offered < 0 or places < 1:
+        raise ValueError("wants an offered load of at least 0 and a place")
+    blocked = 1.0
+    for n in range(1, places + 1):
+        blocked = offered * blocked / (n + offered * blocked)
+    return blocked

@@ -56,11 +56,6 @@ def periodic(source: str, seconds: float, period_s: float) -> Part:
     return Part(source, math.floor(seconds / period_s), math.ceil(seconds / period_s) + 1)
 
 
-def in_flight_at_edges(most: int) -> Part:
-    """Return how far requests under way may move a count whose edges were not drained: either way."""
-    return Part("in flight at the edges", -most, most)
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """How far a cumulative counter went."""

@@ -11,7 +11,6 @@ E. Barrett et al., OOPSLA 2017 (classes of warm-up).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,11 +96,6 @@ def steadiness(
     else:
         kind = "slowdown" if rest.mean() > logs[:cut].mean() + SAME_LEVEL else "warmup"
     return Steadiness(kind, in_series, fraction, trend)
-
-
-def common_cut(found: Sequence[Steadiness | Insufficient]) -> int:
-    """Return the cut for all trials of two arms: the longest, so that what is compared is treated alike."""
-    return max((one.cut for one in found if isinstance(one, Steadiness) and one.is_steady), default=0)
 
 
 def mser_cut(series: Floats) -> int:

@@ -12,14 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
-from loadlens.estimate.scalability import Scalability, scalability
+from loadlens.estimate.interval import Insufficient, Interval
 
 TRUSTED_ERROR = 0.10
 FURTHEST = 4.0  # times the most workers that were measured
-FEWEST_COUNTS = 4  # of workers, for a curve over them
 
 
 def bound(workers: float, demand_s: float, *, cores: float = math.inf, cpu_s: float = 0.0) -> float:
@@ -35,11 +31,6 @@ def bound(workers: float, demand_s: float, *, cores: float = math.inf, cpu_s: fl
         min(k / D, cores / D_cpu): workers beyond the cores bring nothing to work that needs them.
     """
     return min(workers / demand_s, cores / cpu_s if cpu_s > 0 else math.inf)
-
-
-def workers_for(rate_per_s: float, demand_s: float, *, utilisation: float = 0.8) -> int:
-    """Return how many workers do a rate at a utilisation, by Little's law: X D / rho, rounded up."""
-    return math.ceil(rate_per_s * demand_s / utilisation - 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +72,6 @@ def validate(
         reason = f"it missed the held-out case by {error:+.0%}"
         return Validation(error, meets, may_extrapolate=True, reason=reason)
     return Validation(error, meets, may_extrapolate=False, reason=reason)
-
-
-def over_workers(workers: Floats, capacity: Floats) -> Scalability | Insufficient:
-    """Return the curve of capacity over workers: proportional, bent, or falling beyond a peak.
-
-    Args:
-        workers: Of each trial, shape (trials,); at least 4 different numbers.
-        capacity: Saturated throughput of each, same shape; underdriven trials say nothing here.
-    """
-    same_shape(workers, capacity)
-    different = np.unique(workers).size
-    if different < FEWEST_COUNTS:
-        return Insufficient(f"{different} numbers of workers, a curve over them needs {FEWEST_COUNTS}")
-    return scalability(workers, capacity)
 
 
 def _is_below(one: Interval, other: Interval) -> bool:

@@ -20,15 +20,12 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.estimate.mixtures import Mixture, mixture
 from loadlens.estimate.over_trials import over_trials, quantile_over_trials
-from loadlens.estimate.resampling import quantile_ratio
-from loadlens.estimate.scalability import Scalability, scalability
 from loadlens.estimate.steady_state import Steadiness, steadiness
 from loadlens.estimate.within_trial import quantile, quantile_of_independent, share
-from tests.unit.estimate.queues import by_second, mm1
+from tests.oracles.simulated_queues import by_second, mm1
 from tests.unit.estimate.test_demand import observations
 from tests.unit.estimate.test_mixtures import ONE_HILL, gathered
 from tests.unit.estimate.test_pauses import seen
-from tests.unit.estimate.test_scalability import LAW, TRUTHS, USERS, measured
 from tests.unit.estimate.test_steady_state import medians
 from tests.unit.estimate.test_within_trial import at_once
 
@@ -74,9 +71,6 @@ def quantiles(replications: int) -> Iterable[tuple[str, ...]]:
             ]
         is_open = rate(isinstance(found, Interval) and found.high is None for found in ours[0.99])
         yield f"{utilisation}", *cells, is_open
-    truth = math.log(0.05) / math.log(0.5)
-    found = [quantile_ratio(by_second(*mm1(s, 160.0, SERVICE_RATE, 300), 300), 0.95, 0.5) for s in range(100)]
-    yield "p95 / p50 by blocks at 0.8", rate(covers(one, truth) for one in found)
     yield "bursts of ten errors: requests, ours", *bursts(replications)
 
 
@@ -178,24 +172,6 @@ def rest(replications: int) -> Iterable[tuple[str, ...]]:
         *(f"{q:.0f}" for q in np.quantile(cuts, [0.5, 0.05, 0.95])),
     )
     yield "bias, warm-up of 8 s: untrimmed, cut", *warm_up_bias(few)
-    for name, (truth, capacity, knee) in TRUTHS.items():
-        found = [scalability(*measured(truth, seed)) for seed in range(few)]
-        known = [one for one in found if isinstance(one, Scalability)]
-        yield (
-            f"{name}: bend chosen, capacity covered, knee covered",
-            rate(one.kind == "hinge" for one in known),
-            rate(covers(one.capacity, capacity) for one in known),
-            rate(covers(one.knee, knee) for one in known),
-        )
-    found = [scalability(*measured(LAW.throughput(USERS), seed)) for seed in range(few)]
-    known = [one for one in found if isinstance(one, Scalability)]
-    yield (
-        "universal law: chosen, contention, coherency, peak covered",
-        rate(one.kind == "usl" for one in known),
-        rate(covers(one.contention, LAW.contention) for one in known),
-        rate(covers(one.coherency, LAW.coherency) for one in known),
-        rate(covers(one.peak, LAW.peak) for one in known),
-    )
     demands = [demand(*observations(seed, 0.04, [0.003, 0.0005])) for seed in range(replications)]
     for place, truth in enumerate((0.003, 0.0005)):
         yield (

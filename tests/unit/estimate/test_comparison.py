@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats as distributions
 
-from loadlens.estimate.comparison import Comparison, compare_pairs, holm
+from loadlens.estimate.comparison import Comparison, compare_pairs
 from loadlens.estimate.interval import Insufficient, ShapeError
+from tests.oracles.simulated_queues import mm1
 from tests.unit.estimate.binomial import at_least, at_most
-from tests.unit.estimate.queues import mm1
 
 NOISE = 0.03
 
@@ -113,15 +113,3 @@ def test_equal_figures_are_equivalent_and_too_few_pairs_are_refused() -> None:
     assert isinstance(compare_pairs(same[:2], same[:2]), Insufficient)
     with pytest.raises(ShapeError):
         compare_pairs(same, same[:2])
-
-
-def test_holms_values_are_those_of_his_paper() -> None:
-    # by hand: sorted 0.01, 0.02, 0.04 times 3, 2, 1, never falling
-    assert holm(np.array([0.04, 0.01, 0.02])) == pytest.approx([0.04, 0.03, 0.04])
-
-
-def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
-    random = np.random.default_rng(6)
-    alarms = sum((holm(random.random(10)) < 0.05).any() for _ in range(1000))
-
-    assert alarms <= at_most(0.05, 1000)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from loadlens.estimate.connection_use import (
-    Assignment,
     Balance,
     Fairness,
     KeepAlive,
-    assignment,
     balance,
     cost_of_connecting,
     fairness,
@@ -116,26 +114,6 @@ def test_six_connections_on_three_replicas_are_few_and_not_unfair() -> None:
 
     assert isinstance(found, Balance)
     assert found.verdict == "few_connections"
-
-
-POLICIES = {
-    "random": lambda random: random.multinomial(400, [0.25] * 4, 20),
-    "balanced": lambda random: 100 + random.integers(-1, 2, (20, 4)),
-    "sticky": lambda random: random.multinomial(400, [0.4, 0.2, 0.2, 0.2], 20),
-}
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_scatter_of_counts_tells_turns_from_draws_from_sticky_connections(policy: str) -> None:
-    found = [assignment(POLICIES[policy](np.random.default_rng(seed)).astype(float)) for seed in range(50)]
-    policies = [one.policy for one in found if isinstance(one, Assignment)]
-
-    assert policies.count(policy) >= 50 - at_most(0.02, 50)  # two tests at 1 %
-
-
-def test_counts_too_small_for_chi_square_are_refused() -> None:
-    assert isinstance(assignment(np.full((20, 4), 2.0)), Insufficient)
-    assert isinstance(assignment(np.full((20, 1), 50.0)), Insufficient)
 
 
 def test_jains_index_is_the_share_of_those_who_are_served() -> None:

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from loadlens.estimate.demand import (
-    Bend,
     Demand,
     Resource,
-    bend,
     bounds,
     demand,
     demand_with_background,
-    is_no_measured_resource,
 )
 from loadlens.estimate.interval import Insufficient, Interval
-from tests.unit.estimate.binomial import at_least, at_most
+from tests.unit.estimate.binomial import at_least
 
 
 def observations(seed: int, background: float, demands: list[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -78,36 +75,8 @@ def test_the_resource_whose_bound_is_the_plateau_explains_it() -> None:
     assert (found[0].rate.low, found[0].rate.high) == pytest.approx((2 / 0.0102, 2 / 0.0098))
 
 
-def test_a_plateau_below_every_bound_is_no_measured_resources() -> None:
-    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.002))], around(700.0))
-
-    assert is_no_measured_resource(found)
-    assert not is_no_measured_resource(bounds([Resource("cpu", 2, around(0.002))], around(800.0)))
-    assert not is_no_measured_resource(())
-
-
 def test_a_bound_a_fifth_away_decides_only_by_its_interval() -> None:
     near, far = around(2 / 120, 0.25), around(2 / 120, 0.01)
 
     assert bounds([Resource("cpu", 2, near)], around(100.0))[0].explains is None
     assert bounds([Resource("cpu", 2, far)], around(100.0))[0].explains is False
-
-
-@pytest.mark.parametrize(("quadratic", "matters"), [(0.0, False), (0.4, True), (-0.3, True)])
-def test_requests_that_become_dearer_or_cheaper_with_the_load_are_noticed(
-    quadratic: float, matters: bool
-) -> None:
-    seen = 0
-    for seed in range(40):
-        random = np.random.default_rng(seed)
-        rates = np.repeat(np.array([20.0, 40, 80, 160, 240, 300]), 3)
-        busy = (0.03 + 0.003 * rates * (1 + quadratic * rates / 300)) * (1 + random.normal(0, 0.02, 18))
-        found = bend(busy, rates)
-        assert isinstance(found, Bend)
-        seen += found.matters
-
-    assert seen >= 38 if matters else seen <= at_most(0.01, 40)
-
-
-def test_two_rates_have_no_bend() -> None:
-    assert isinstance(bend(np.ones(6), np.repeat([10.0, 20.0], 3)), Insufficient)

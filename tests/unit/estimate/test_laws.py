@@ -5,45 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loadlens.estimate.interval import ShapeError
 from loadlens.estimate.laws import (
-    check_little,
     closed_loop_ratio,
-    occupancy_gap,
     three_ways,
-    users_before_queueing,
 )
-from tests.unit.estimate.queues import closed_loop, mm1, poisson, single_server
-
-
-def test_a_queue_obeys_littles_law_within_the_edge_bound() -> None:
-    done, response = mm1(3, 40.0, 50.0, 300)
-    start = done - response
-    in_flight = (np.minimum(done, 300) - np.maximum(start, 0)).sum() / 300
-
-    found = check_little(
-        done.size / 300, float(response.mean()), float(in_flight), longest=float(response.max()), window=300
-    )
-
-    assert found.verdict == "holds"
-
-
-def test_a_mean_three_times_too_large_breaks_littles_law() -> None:
-    # 24,387 /s x 13.40 ms = 327 in flight with 100 connections (ratio 3.27)
-    found = check_little(24_387, 0.0134, 100, longest=0.2, window=60)
-
-    assert found.ratio == pytest.approx(3.27, abs=0.005)
-    assert found.verdict == "broken"
-
-
-def test_a_window_shorter_than_its_requests_decides_nothing() -> None:
-    assert check_little(4.5, 4.2, 19.0, longest=4.5, window=8).verdict == "unknown"
-
-
-def test_the_gap_is_nan_where_nothing_was_in_flight_and_shapes_must_match() -> None:
-    assert np.isnan(occupancy_gap(np.zeros(1), np.zeros(1), np.zeros(1))).all()
-    with pytest.raises(ShapeError):
-        occupancy_gap(np.zeros(2), np.zeros(1), np.zeros(1))
+from tests.oracles.simulated_queues import closed_loop, poisson, single_server
 
 
 def test_a_simulated_closed_loop_accounts_for_all_users() -> None:
@@ -51,10 +17,6 @@ def test_a_simulated_closed_loop_accounts_for_all_users() -> None:
     rate = done.size / done.max()
 
     assert closed_loop_ratio(rate, float((done - due).mean()), 0.5, 8) == pytest.approx(1.0, abs=0.02)
-
-
-def test_the_knee_of_k_servers_is_k_times_demand_plus_think_over_demand() -> None:
-    assert users_before_queueing(4 / 0.22, 0.22, 0.15) == pytest.approx(4 * 0.37 / 0.22)
 
 
 def test_three_ways_agree_on_a_closed_loop_that_is_measured_right() -> None:

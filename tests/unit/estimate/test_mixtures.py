@@ -9,17 +9,15 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
 from loadlens.estimate.mixtures import (
     Mixture,
-    associated,
     is_constant,
     mixture,
     piles,
     slow_path,
     timer_of,
-    weight_over_trials,
 )
 from loadlens.estimate.within_trial import is_on_a_boundary, quantile
+from tests.oracles.simulated_queues import poisson, single_server
 from tests.unit.estimate.binomial import at_least
-from tests.unit.estimate.queues import poisson, single_server
 
 N = 10_000
 
@@ -135,41 +133,6 @@ def test_a_shift_that_grows_with_the_load_is_queueing() -> None:
     assert is_constant([0.50, 0.51, 0.49])
     assert is_constant([0.50, 0.70]) is False
     assert is_constant([0.5]) is None
-
-
-def test_the_weight_over_trials_stands_on_trials() -> None:
-    random = np.random.default_rng(5)
-    trials = [gathered(np.where(random.random(2000) < w, 1.0, 0.1)) for w in (0.08, 0.10, 0.12)]
-
-    found = weight_over_trials(trials, 0.5)
-
-    assert isinstance(found, Interval)
-    assert found.covers(0.10)
-    assert found.high is not None
-    assert found.high > 0.13  # three trials with 2 points between them
-
-
-def test_the_step_that_is_slow_is_named_and_equal_steps_are_not() -> None:
-    random = np.random.default_rng(6)
-    total = np.full((5, 4), 500.0)
-    one_slow = random.binomial(500, np.array([0.02, 0.02, 0.30, 0.02]), (5, 4)).astype(float)
-    found = associated(one_slow, total)
-
-    assert not isinstance(found, Insufficient)
-    assert [one.label for one in found] == [2]
-    assert found[0].odds_ratio.covers((0.3 / 0.7) / (0.02 / 0.98))
-
-
-def test_labels_without_any_effect_are_named_one_time_in_a_hundred_at_most() -> None:
-    alarms = 0
-    for seed in range(200):
-        random = np.random.default_rng(seed)
-        level = np.exp(0.5 * random.normal(size=(5, 1)))  # trials differ, labels do not
-        slow = random.binomial(500, np.clip(0.05 * level, 0, 1), (5, 4)).astype(float)
-        found = associated(slow, np.full((5, 4), 500.0))
-        alarms += not isinstance(found, Insufficient) and bool(found)
-
-    assert alarms <= 3
 
 
 def test_too_few_requests_are_refused() -> None:

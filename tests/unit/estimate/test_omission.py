@@ -7,8 +7,8 @@ import pytest
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
-from loadlens.estimate.omission import Omission, omission, waited_share
-from tests.unit.estimate.queues import limited_connections, single_server
+from loadlens.estimate.omission import Omission, omission
+from tests.oracles.simulated_queues import limited_connections, single_server
 
 DUE = np.arange(0.0, 200.0, 0.01)
 
@@ -72,13 +72,6 @@ def test_a_generator_that_was_late_is_named_before_the_connections() -> None:
     assert found.verdict == "late"
     assert isinstance(found.late, Interval)
     assert found.late.point == pytest.approx(0.02)
-
-
-def test_the_share_that_waited_for_a_connection_counts_what_thinned_samples_stand_for() -> None:
-    due, sent = np.zeros(4), np.array([0.0, 0.0005, 0.1, 0.2])
-
-    assert waited_share(due, sent, np.array([1, 1, 2, 4]), 0.0001) == pytest.approx(6 / 8)
-    assert waited_share(due, sent, np.array([1, 1, 2, 4]), 0.15) == pytest.approx(4 / 8)
 
 
 def test_filling_in_what_was_not_sent_is_wrong_in_both_directions() -> None:

@@ -7,21 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.pauses import (
     Pauses,
     beat_of,
     beat_of_lives,
     joined,
-    overlap,
     pauses,
     phase_concentration,
-    sawtooth,
     shortest_visible,
     undisturbed,
 )
+from tests.oracles.simulated_queues import with_pauses
 from tests.unit.estimate.binomial import at_most
-from tests.unit.estimate.queues import with_pauses
 
 RATE = 200.0
 SECONDS = 120.0
@@ -142,31 +140,6 @@ def test_events_of_a_clock_are_in_phase_and_random_ones_are_not() -> None:
 
     assert phase_concentration(np.arange(20) * 5.0 + 2.0, 5.0) == pytest.approx(1.0)
     assert phase_concentration(random.uniform(0, 1000, 200), 5.0) < 0.25  # 1 / sqrt(200) is 0.07
-
-
-@pytest.mark.parametrize("utilisation", [0.3, 0.8])
-def test_who_arrives_later_in_a_stall_waits_less_by_one_minus_utilisation(utilisation: float) -> None:
-    slopes = []
-    for seed in range(6):
-        due, done = with_pauses(seed, RATE, utilisation, SECONDS, 20.0, 1.0)
-        for start in np.arange(10.0, SECONDS, 20.0):
-            found = sawtooth(due, done - due, start, start + 1.0)
-            assert isinstance(found, Interval)
-            slopes.append(found.point)
-
-    assert np.mean(slopes) == pytest.approx(-(1 - utilisation), abs=0.06)
-
-
-def test_a_stall_with_four_requests_in_it_has_no_slope() -> None:
-    assert isinstance(sawtooth(np.arange(4.0), np.arange(4.0), -1.0, 9.0), Insufficient)
-
-
-def test_collections_that_cover_the_pauses_are_told_from_those_that_do_not() -> None:
-    found = seen(3, 0.3, 5.0, 0.2)
-
-    assert overlap(found, found.begin_s + 0.05, found.begin_s + 0.15) == 1.0
-    assert overlap(found, found.begin_s + 2.0, found.begin_s + 2.1) == 0.0
-    assert overlap(found, found.begin_s[:6], found.begin_s[:6] + 0.1) == pytest.approx(6 / found.begin_s.size)
 
 
 def test_requests_that_were_under_way_in_a_pause_are_marked() -> None:

@@ -13,12 +13,10 @@ from loadlens.estimate.probes import (
     held_up,
     idle_time,
     parallelism,
-    wait_behind_users,
-    wait_behind_work,
     waiting,
 )
 from loadlens.estimate.within_trial import share
-from tests.unit.estimate.queues import poisson, several_servers, single_server
+from tests.oracles.simulated_queues import poisson, several_servers, single_server
 
 WORK = 0.02
 
@@ -45,13 +43,6 @@ def test_the_share_of_probes_held_up_is_the_utilisation(utilisation: float) -> N
 
     assert isinstance(found, Interval)
     assert found.point == pytest.approx(utilisation, abs=0.06)  # waits under 1 ms are not counted
-
-
-@pytest.mark.parametrize("utilisation", [0.2, 0.5, 0.8])
-def test_the_mean_wait_of_a_probe_is_that_of_pollaczek_and_khinchine(utilisation: float) -> None:
-    _, wait = probed_server(2, utilisation, 3000)
-
-    assert wait.mean() == pytest.approx(wait_behind_work(utilisation / WORK, np.full(1, WORK)), rel=0.1)
 
 
 def test_one_shared_queue_has_a_coupling_of_one_and_two_passes_one_half() -> None:
@@ -114,12 +105,3 @@ def test_a_pool_of_ten_is_measured_as_ten() -> None:
     capacity = middle.sum() / (0.8 * done.max())
 
     assert effective_parallelism(capacity, float(work.mean())) == pytest.approx(10.0, rel=0.03)
-
-
-def test_a_probe_behind_a_full_closed_loop_waits_for_all_but_half_of_one() -> None:
-    # 12 users without thinking: a probe at random finds 11 whole pieces of work and half of one
-    random = np.random.default_rng(5)
-    users, work = 12, 0.01
-    rest = random.uniform(0, work, 20_000)  # of the piece under way, seen at random
-
-    assert (rest + (users - 1) * work).mean() == pytest.approx(wait_behind_users(users, work), rel=0.01)

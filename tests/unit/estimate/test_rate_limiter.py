@@ -9,16 +9,13 @@ import pytest
 
 from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.rate_limiter import (
-    Delaying,
     Limiter,
-    delays_or_pools,
     expected_refused,
     expected_under_way,
     least_scatter,
     limiter,
-    same_limit,
 )
-from tests.unit.estimate.queues import poisson
+from tests.oracles.simulated_queues import poisson
 
 RATE, BURST, SECONDS = 100.0, 50.0, 60
 
@@ -78,16 +75,6 @@ def test_below_its_rate_a_limiter_is_not_seen() -> None:
     assert limiter(*bucket(2, 60.0)) is None
 
 
-def test_one_limit_at_two_rates_is_told_from_an_overloaded_service() -> None:
-    limited = [(200.0, found_at(200.0)), (400.0, found_at(400.0))]
-    falling = limiter(np.full(60, 60.0), np.full(60, 340.0), np.ones(60))  # does less the more is asked
-
-    assert same_limit(limited)
-    assert isinstance(falling, Limiter)
-    assert same_limit([limited[0], (400.0, falling)]) is False
-    assert same_limit(limited[:1]) is None
-
-
 def test_an_overloaded_service_lets_through_what_it_can_unevenly() -> None:
     random = np.random.default_rng(3)
     found = limiter(random.poisson(100, 60).astype(float), np.full(60, 50.0), np.ones(60))
@@ -101,17 +88,6 @@ def test_refusals_of_a_few_intervals_decide_nothing() -> None:
     refused[30:35] = 50
 
     assert isinstance(limiter(np.full(60, 100.0), refused, np.ones(60)), Insufficient)
-
-
-def test_a_plateau_that_does_not_care_what_is_asked_is_a_limiter_and_places_are_a_pool() -> None:
-    # a pool of 8: 80 /s of 100 ms requests, 160 /s of 50 ms ones; a limiter: 80 /s of either
-    pool = delays_or_pools((80.0, 160.0), (0.100, 0.050))
-    limit = delays_or_pools((80.0, 80.0), (0.100, 0.050))
-
-    assert isinstance(pool, Delaying)
-    assert isinstance(limit, Delaying)
-    assert (pool.verdict, limit.verdict) == ("pool", "limiter")
-    assert isinstance(delays_or_pools((80.0, 80.0), (0.1, 0.09)), Insufficient)
 
 
 @pytest.mark.parametrize(("places", "refused", "busy"), [(1, 0.5, 0.5), (10, 0.05, 5.91), (20, 0.01, 11.91)])

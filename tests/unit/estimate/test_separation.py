@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,56 +9,14 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.estimate.separation import (
     Ahead,
-    Signs,
-    separate,
     slope_error,
     waits_for_those_ahead,
 )
 from loadlens.estimate.within_trial import mean
-from tests.unit.estimate.queues import fair_sharing, poisson, several_servers
+from tests.oracles.simulated_queues import fair_sharing, poisson, several_servers
 
 WORK = 0.02
 # one plateau each: a server whose cause is known, 12 closed clients and a probe of 25 /s on two cores
-LOOP = Signs(1.03, 1.00, 0.50, 1, 0.0102, 1.2)
-POOL = Signs(1.24, 0.02, 0.01, 0, 0.0002, 4.0)
-LOCK = Signs(0.00, 0.04, 0.02, 0, 0.0004, 1.0, holders=0.99, waiters=10.0)
-
-
-def test_an_event_loop_a_pool_and_a_lock_are_told_apart() -> None:
-    assert separate(LOOP).causes == ("event_loop",)
-    assert separate(POOL).causes == ("thread_pool",)
-    assert separate(POOL).parallelism == 4.0
-    assert separate(LOCK).causes == ("lock",)
-
-
-def test_a_lock_without_gauges_is_something_downstream() -> None:
-    found = separate(replace(LOCK, holders=None, waiters=None))
-
-    assert found.causes == ("downstream",)
-    assert found.parallelism == 1.0
-    assert found.missing
-
-
-def test_several_holders_with_waiters_are_a_pool_of_connections() -> None:
-    assert separate(replace(LOCK, holders=8.0)).causes == ("connection_pool",)
-
-
-def test_event_loops_on_all_cores_are_loops_and_cpu() -> None:
-    assert separate(replace(LOOP, cores_busy=0.98)).causes == ("event_loop", "cpu")
-
-
-def test_threads_that_share_the_cores_fairly_are_cpu_alone() -> None:
-    assert separate(Signs(0.09, 1.9, 0.95, 12, 0.02, 2.0)).causes == ("cpu",)
-
-
-def test_work_shorter_than_a_time_slice_is_no_event_loop() -> None:
-    assert separate(replace(LOOP, work_s=0.0005)).causes == ()
-
-
-def test_nothing_that_agrees_is_no_cause_and_missing_signs_are_named() -> None:
-    assert separate(Signs(0.5, 0.5, 0.4, 1, 0.01, 2.0)).causes == ("thread_pool",)
-    assert separate(Signs(0.5, 0.5, 0.75, 1, 0.01, 2.0)).causes == ()
-    assert "coupling of a probe" in separate(Signs(None, 1.0, 0.5, 1, 0.01, 1.0)).missing
 
 
 def mixed(

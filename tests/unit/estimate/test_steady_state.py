@@ -10,15 +10,14 @@ import pytest
 from loadlens.estimate.interval import Insufficient, ShapeError
 from loadlens.estimate.steady_state import (
     Steadiness,
-    common_cut,
     level_cut,
     mser_cut,
     segments,
     steadiness,
     trend_of,
 )
+from tests.oracles.simulated_queues import poisson, single_server
 from tests.unit.estimate.binomial import at_least, at_most
-from tests.unit.estimate.queues import poisson, single_server
 
 
 def steady(series: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Steadiness:
@@ -165,17 +164,6 @@ def test_pauses_that_are_left_out_are_no_shifts() -> None:
     assert (found.kind, found.cut) == ("cyclic", 0)
     with pytest.raises(ShapeError):
         steadiness(series, left_out=pause[1:])
-
-
-def test_arms_that_are_compared_are_cut_alike() -> None:
-    short, long = (np.log(0.1) + noise(seed, 120) for seed in (2, 9))
-    short[:10] += 0.5
-    long[:20] += 0.5
-
-    found = [steady(np.exp(series)) for series in (short, long)]
-
-    assert common_cut([*found, Insufficient("too short")]) == found[1].cut == 20
-    assert common_cut([]) == 0
 
 
 def test_equal_figures_have_no_trend() -> None:

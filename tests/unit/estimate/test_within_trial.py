@@ -31,14 +31,14 @@ from loadlens.estimate.within_trial import (
     rate,
     share,
 )
-from tests.unit.estimate.binomial import at_least, at_most
-from tests.unit.estimate.queues import (
+from tests.oracles.simulated_queues import (
     by_second,
     mm1,
     poisson,
     several_servers,
     single_server,
 )
+from tests.unit.estimate.binomial import at_least, at_most
 
 SERVICE_RATE = 200.0
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.estimate.scalability import Scalability
 from loadlens.estimate.worker_scaling import (
     Validation,
     bound,
-    over_workers,
     validate,
-    workers_for,
 )
 from tests.unit.estimate.test_saturation import repairman
 
@@ -39,11 +35,6 @@ def test_workers_beyond_the_cores_bring_nothing_to_work_that_computes() -> None:
     assert bound(8, 0.22, cores=2, cpu_s=0.01) == pytest.approx(8 / 0.22)
 
 
-def test_workers_for_a_rate_follow_little() -> None:
-    assert workers_for(100.0, 0.08) == 10  # 100 x 0.08 / 0.8
-    assert workers_for(100.1, 0.08) == 11
-
-
 def test_a_prediction_that_hits_the_held_out_case_may_go_to_four_times_the_measured() -> None:
     assert validated(18.0, 17.5, workers=16).may_extrapolate
     assert not validated(18.0, 17.5, workers=17).may_extrapolate
@@ -64,23 +55,3 @@ def test_intervals_that_meet_cover_each_other() -> None:
 
 def test_nothing_measured_validates_nothing() -> None:
     assert isinstance(validate(around(1.0), around(0.0), workers=2, most_measured=1), Insufficient)
-
-
-def test_capacity_in_proportion_to_the_workers_is_a_line_and_cores_bend_it() -> None:
-    random = np.random.default_rng(1)
-    workers = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
-    noise = np.exp(0.02 * random.normal(size=12))
-
-    free = over_workers(workers, 4.5 * workers * noise)
-    on_two_cores = over_workers(workers, 4.5 * np.minimum(workers, 2) * noise)
-
-    assert isinstance(free, Scalability)
-    assert isinstance(on_two_cores, Scalability)
-    assert free.kind == "linear"
-    assert on_two_cores.kind == "hinge"
-    assert isinstance(on_two_cores.knee, Interval)
-    assert on_two_cores.knee.point == pytest.approx(2.0, rel=0.1)
-
-
-def test_three_numbers_of_workers_make_no_curve() -> None:
-    assert isinstance(over_workers(np.repeat([1.0, 2.0, 4.0], 3), np.ones(9)), Insufficient)

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose import Verdict
-from loadlens.estimate import queues
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Evidence, Finding, Grade, Prediction, Undecided
 from loadlens.whatif import remedies
+from tests.oracles import closed_forms as queues
 from tests.unit.diagnose import build
 
 LADDER = (1, 2, 4, 8, 16, 32, 64)

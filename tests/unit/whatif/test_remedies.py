@@ -11,7 +11,6 @@ import pytest
 from loadlens import engine
 from loadlens.diagnose import Verdict
 from loadlens.diagnose.rules.processor import eventloop_blocked
-from loadlens.estimate import queues
 from loadlens.model.facts import BalanceWatch, Curve, Facts, ReplicaWatch, Step
 from loadlens.model.finding import (
     Evidence,
@@ -24,6 +23,7 @@ from loadlens.model.finding import (
 from loadlens.whatif import remedies
 from loadlens.whatif.remedies.predict import too_many
 from loadlens.whatif.remedies.service_model import Plant
+from tests.oracles import closed_forms as queues
 from tests.unit.diagnose import build
 from tests.unit.whatif.ladders import (
     LADDER,

@@ -135,14 +135,6 @@ def _drawn(content: str) -> str:
     return re.sub(r"url\(#(clip\d+)\)", lambda m: f"url(#{numbers[m[1]]})", svg)
 
 
-def png(chart: Chart, theme: tokens.Theme = "light", *, scale: float = 2.0) -> bytes:
-    """A picture that leaves the page, so it carries its headline and caption."""
-    import vl_convert
-
-    drawn: bytes = vl_convert.vegalite_to_png(spec(chart, theme, titled=True), scale=scale)
-    return drawn
-
-
 def interactive_spec(chart: Chart) -> dict[str, Any]:
     """The spec for a page that has the script: what a mark encodes shows at the pointer."""
     full = spec(chart)

@@ -255,14 +255,5 @@ def _check_expansion(tree: Node) -> None:
     size(tree)
 
 
-def plain(node: Node) -> Any:
-    """The content without lines, as JSON would hold it."""
-    if isinstance(node, Leaf):
-        return node.value
-    if isinstance(node, Row):
-        return [plain(item) for item in node.items]
-    return {key: plain(item) for key, item in node.items.items()}
-
-
 def _one_line(text: object) -> str:
     return " ".join(str(text).split())[:200]

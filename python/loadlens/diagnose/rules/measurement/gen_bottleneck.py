@@ -34,7 +34,6 @@ from __future__ import annotations
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.observe.curve_signals import gain_signal
-from loadlens.estimate.generator import BUSY_AT_A_LIMIT, MOST_WAITING
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
 from loadlens.measure.curve import Capacity, capacity_of, completed
 from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
@@ -44,6 +43,9 @@ from loadlens.present import numbers
 ID = "gen.bottleneck"
 TITLE = "the generator is the limit"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
+
+MOST_WAITING = 0.01  # share of time in which a thread wanted a core and had none
+BUSY_AT_A_LIMIT = 0.85  # a queue takes 6.7 times its idle time there
 
 SERVICE_FULL = 0.85
 ANSWERED = 0.95  # of the rate that was offered

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from loadlens.estimate.rate_limiter import erlang_b
+
 MOST_TERMS = 100_000  # of a distribution over numbers in a system
 
 
@@ -185,22 +187,6 @@ def erlang_c(offered: float, servers: int) -> float:
         return 1.0
     blocked, used = erlang_b(offered, servers), offered / servers
     return blocked / (1 - used * (1 - blocked))
-
-
-def erlang_b(offered: float, places: int) -> float:
-    """Return the chance that an arrival finds all places taken and goes away, M/G/c/c.
-
-    Args:
-        offered: Arrival rate times mean service time, erlangs.
-        places: c.
-
-    Source: A. K. Erlang 1917, by recursion; the law of the service times does not matter (Sevastyanov 1957).
-    """
-    _want(offered >= 0 and places >= 1, "an offered load of at least 0 and a place")
-    blocked = 1.0
-    for n in range(1, places + 1):
-        blocked = offered * blocked / (n + offered * blocked)
-    return blocked
 
 
 def mmc_wait(rate: float, service: float, servers: int = 1) -> float:

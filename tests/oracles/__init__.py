@@ -1,0 +1,1 @@
+"""Second answers that tests compare with: closed forms, simulations, and slow readings."""
