@@ -23,6 +23,7 @@ CHECKS = {
     ],
     "python format": [str(BIN / "ruff"), "format", "--check", "--quiet", "."],
     "python lint": [str(BIN / "ruff"), "check", "--quiet", "."],
+    "words": [sys.executable, str(ROOT / "tools" / "words.py")],
     "types": [str(BIN / "mypy")],
     "rooms, stubs, generated pages": [sys.executable, "-m", "pytest", "-q", "tests/contract"],
 }
