@@ -242,7 +242,12 @@ fn serve(options: Options) -> Result<(), String> {
     println!("{hello}");
     std::io::stdout().flush().map_err(text)?;
 
-    wait_for_the_end(signals.as_raw_fd(), options.ignores_stdin);
+    let on_line: Option<&dyn Fn()> = if options.ignores_stdin {
+        None
+    } else {
+        Some(&|| ())
+    };
+    sys::wait_for_the_end(signals.as_raw_fd(), on_line);
 
     if let Some(path) = options.books {
         let books =
@@ -251,22 +256,4 @@ fn serve(options: Options) -> Result<(), String> {
             .map_err(|error| format!("cannot write {path}: {error}"))?;
     }
     Ok(())
-}
-
-fn wait_for_the_end(signals: i32, ignores_stdin: bool) {
-    let watched = [signals, 0];
-    let watched = if ignores_stdin {
-        &watched[..1]
-    } else {
-        &watched[..]
-    };
-    loop {
-        let ready = sys::wait_readable(watched, None);
-        if ready[0] {
-            return;
-        }
-        if !ignores_stdin && ready[1] && !matches!(std::io::stdin().lines().next(), Some(Ok(_))) {
-            return;
-        }
-    }
 }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 
 use crate::books::ThreadBooks;
 use crate::config::{Admission, Config};
-use crate::connection::{ClosedBy, Connection, Connections, Phase};
+use crate::connection::{ClosedBy, Connection, Phase};
 use crate::heads::Heads;
 use crate::route::{lock, Routes};
-use crate::sys::{self, Bell, Epoll};
+use crate::sys::{self, slab::Slab, Bell, Epoll};
 use crate::tls::{Server, Terms};
 
 /// Events taken in one round.
@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     pub index: usize,
     pub shared: Arc<Shared>,
     pub epoll: Epoll,
-    pub connections: Connections,
+    pub connections: Slab<Connection>,
     pub heads: Heads,
     /// Tokens of connections with something to send.
     pub to_send: Vec<u64>,
@@ -102,7 +102,7 @@ impl Worker {
             index,
             shared,
             epoll,
-            connections: Connections::default(),
+            connections: Slab::new(0),
             heads: Heads::default(),
             to_send: Vec::new(),
             buffer: vec![0; 64 * 1024],
@@ -270,7 +270,7 @@ impl Worker {
         if let Some(terms) = &self.shared.terms {
             connection.tls = Server::new(terms).ok().map(Box::new);
         }
-        let token = self.connections.insert(connection);
+        let token = self.connections.insert(|_| connection);
         if self.epoll.add(fd, WATCHED, token).is_err() {
             self.close(token, ClosedBy::Server, books);
         }

@@ -14,7 +14,6 @@ mod exchange;
 mod head;
 mod pace;
 pub mod settings;
-mod slab;
 mod sys;
 mod wire;
 mod worker;

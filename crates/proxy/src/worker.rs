@@ -11,9 +11,9 @@ use crate::connection::{Client, Part, Stage, Upstream};
 use crate::draws::Draws;
 use crate::pace;
 use crate::settings::{Above, Direction, Settings};
-use crate::slab::{Slab, KIND, RESERVED};
 use crate::sys::{self, Epoll};
 use crate::wire::{Pacing, Peer, Wire, LOW};
+use loadlens_sys::slab::{Slab, KIND, RESERVED};
 
 mod timers;
 

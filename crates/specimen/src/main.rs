@@ -56,7 +56,7 @@ fn serve(word: &str) -> Result<(), String> {
         "port": specimen.port, "metrics_port": specimen.metrics_port,
         "pid": std::process::id(), "pids": specimen.pids,
     }));
-    wait_for_the_end(signals.as_raw_fd(), || say(&specimen.lasted()));
+    sys::wait_for_the_end(signals.as_raw_fd(), Some(&|| say(&specimen.lasted())));
     Ok(())
 }
 
@@ -71,7 +71,7 @@ fn neighbour(cores: &str) -> Result<(), String> {
         });
     }
     say(&serde_json::json!({"pid": std::process::id()}));
-    wait_for_the_end(signals.as_raw_fd(), || ());
+    sys::wait_for_the_end(signals.as_raw_fd(), Some(&|| ()));
     Ok(())
 }
 
@@ -80,14 +80,4 @@ fn say(what: &serde_json::Value) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{what}");
     let _ = out.flush();
-}
-
-fn wait_for_the_end(signals: i32, asked: impl Fn()) {
-    loop {
-        let ready = sys::wait_readable(&[signals, 0], None);
-        if ready[0] || ready[1] && !matches!(std::io::stdin().lines().next(), Some(Ok(_))) {
-            return;
-        }
-        asked();
-    }
 }

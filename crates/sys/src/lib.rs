@@ -1,4 +1,5 @@
-//! The system calls of our servers (the origin, the fault proxy, the specimens), each wrapped once.
+//! What our servers (the origin, the fault proxy, the specimens) share: system calls, each wrapped once, and a slab of
+//! connections.
 //!
 //! Thin and without policy. Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed. The
 //! `unsafe` of servers is here; besides, the proxy takes over sockets that the engine opens, and the specimens vouch that
@@ -8,6 +9,7 @@ mod clock;
 mod epoll;
 mod memory;
 mod process;
+pub mod slab;
 mod socket;
 
 use std::io;
@@ -18,7 +20,7 @@ pub use epoll::{wait_readable, wait_writable, Bell, Epoll};
 pub use memory::{map, shared_zeros};
 pub use process::{
     confine, end_child, end_with_parent, fork, precise_timers, raise_descriptor_limit,
-    termination_signals,
+    termination_signals, wait_for_the_end,
 };
 pub use socket::{
     accept, accept_queue, bind, bind_shared, end_sending, hold_small_segments, listen, receive,

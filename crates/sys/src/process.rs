@@ -1,9 +1,9 @@
 //! This process, its threads and its copies: where they run, what ends them, what they may open.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
-use crate::{check, owned};
+use crate::{check, owned, wait_readable};
 
 /// Lets this thread's timers fire on time instead of up to 50 microseconds late.
 pub fn precise_timers() {
@@ -52,6 +52,26 @@ pub fn termination_signals() -> io::Result<OwnedFd> {
     }
 }
 
+/// Returns on TERM or INT, read from `signals`. With `on_line`, it also reads standard input: it calls `on_line` after each
+/// line and returns at the end, so that a server does not outlive its caller.
+pub fn wait_for_the_end(signals: RawFd, on_line: Option<&dyn Fn()>) {
+    let watched = [signals, libc::STDIN_FILENO];
+    let watched = &watched[..if on_line.is_some() { 2 } else { 1 }];
+    loop {
+        let ready = wait_readable(watched, None);
+        if ready[0] {
+            return;
+        }
+        let Some(on_line) = on_line.filter(|_| ready[1]) else {
+            continue;
+        };
+        match io::stdin().lines().next() {
+            Some(Ok(_)) => on_line(),
+            _ => return,
+        }
+    }
+}
+
 /// Asks the kernel to send TERM when the process that started us ends.
 pub fn end_with_parent() {
     ask_for_at_end_of_parent(libc::SIGTERM);
@@ -86,7 +106,6 @@ pub fn end_child(pid: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait_readable;
     use std::fs::read_to_string;
     use std::os::fd::AsRawFd;
 

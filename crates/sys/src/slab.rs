@@ -1,20 +1,20 @@
-//! Things by token; an index that is used again has another generation, so that a late event or timer of the
-//! former thing does not reach the new one.
+//! Connections by epoll token. An index that is used again has another generation, so that a late event or timer of the
+//! former connection does not reach the new one.
 
-/// Things of one kind.
-pub(crate) struct Slab<T> {
+/// Values of one kind, each with a token of 64 bits.
+pub struct Slab<T> {
     kind: u64,
     slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
 }
 
-/// The bit of a token that tells the kind.
-pub(crate) const KIND: u64 = 1 << 31;
-/// Tokens from here on are of no slab.
-pub(crate) const RESERVED: u64 = u64::MAX - 7;
+/// The bit of a token that tells two slabs of one epoll instance apart.
+pub const KIND: u64 = 1 << 31;
+/// Tokens from here on belong to no slab: for listeners and bells.
+pub const RESERVED: u64 = u64::MAX - 7;
 
 impl<T> Slab<T> {
-    /// `kind`: 0 or [`KIND`].
+    /// An empty slab; `kind` is 0 or [`KIND`].
     pub fn new(kind: u64) -> Slab<T> {
         Slab {
             kind,
@@ -23,7 +23,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Makes a thing that knows its token.
+    /// Takes in the value that `make` builds from its token, and returns the token.
     pub fn insert(&mut self, make: impl FnOnce(u64) -> T) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
@@ -35,18 +35,20 @@ impl<T> Slab<T> {
         token
     }
 
+    /// The value of a token, if it is still there.
     pub fn get(&mut self, token: u64) -> Option<&mut T> {
         if token & KIND != self.kind {
             return None;
         }
-        let (generation, thing) = self.slots.get_mut((token & (KIND - 1)) as usize)?;
+        let (generation, value) = self.slots.get_mut((token & (KIND - 1)) as usize)?;
         if u64::from(*generation) == token >> 32 {
-            thing.as_mut()
+            value.as_mut()
         } else {
             None
         }
     }
 
+    /// Takes the value of a token out.
     pub fn remove(&mut self, token: u64) -> Option<T> {
         self.get(token)?;
         let index = (token & (KIND - 1)) as usize;
