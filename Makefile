@@ -1,6 +1,6 @@
 # make demo   a real study from nothing: environment, build, run, report
 # make test   the whole test suite, Rust and Python, ending with one summary line
-# make check  format, lint, types, floors, stubs
+# make check  format, lint, types, stubs, imports, lock
 # make studies  every shipped study in its quick profile: about 10 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right

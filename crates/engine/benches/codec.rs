@@ -3,6 +3,12 @@
 //! The median of many short rounds, so that a busy machine spoils few of them. Not a gate: read it beside the budget of
 //! 0.4 us a request.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a program prints is its output"
+)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

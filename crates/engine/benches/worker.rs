@@ -5,6 +5,12 @@
 //! a request. On a busy machine instructions say more: `valgrind --tool=callgrind PROGRAM 5`, where 5 is the number of rounds, and
 //! divide by the requests told.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a program prints is its output"
+)]
+
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

@@ -287,7 +287,7 @@ impl Worker {
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                self.wait_for_room(token)
+                self.wait_for_room(token);
             }
             Err(_) => self.lost(token, books),
         }

@@ -2,6 +2,12 @@
 //!
 //! It ends when its standard input ends, or on TERM or INT, so a caller that dies leaves nothing behind.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a program prints is its output"
+)]
+
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;

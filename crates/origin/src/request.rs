@@ -179,7 +179,7 @@ fn origin_form(target: &[u8]) -> Result<&str, Fault> {
                 at += 3;
             }
             byte if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte) => {
-                at += 1
+                at += 1;
             }
             _ => return Err("target has a character that a URI may not have"),
         }

@@ -2,6 +2,12 @@
 //!
 //! The median of several simulations of some 200,000 events. Not a gate: the aim is 100,000 events in 0.2 s, 2,000 ns each.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a program prints is its output"
+)]
+
 use std::time::Instant;
 
 use loadlens_queues::{simulate, Model};

@@ -33,8 +33,9 @@ fn bind_with(options: &[libc::c_int], address: SocketAddrV4) -> io::Result<(Owne
         sin_zero: [0; 8],
     };
     let mut size = mem::size_of_val(&raw) as libc::socklen_t;
-    // SAFETY: `raw` is a whole sockaddr_in and `size` is its size, in both calls.
+    // SAFETY: `raw` is a whole sockaddr_in and `size` is its size.
     check(unsafe { libc::bind(fd, (&raw const raw).cast(), size) })?;
+    // SAFETY: the same `raw` and `size`, both writable.
     check(unsafe { libc::getsockname(fd, (&raw mut raw).cast(), &mut size) })?;
     Ok((socket, u16::from_be(raw.sin_port)))
 }

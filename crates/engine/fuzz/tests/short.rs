@@ -2,6 +2,12 @@
 //!
 //! `LOADLENS_SEED=n` replays one input, `LOADLENS_INPUTS=n` looks at more of them; `cargo fuzz run NAME` looks further.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a program prints is its output"
+)]
+
 #[path = "../../tests/responses/mutate.rs"]
 mod mutate;
 
@@ -69,9 +75,12 @@ fn word(line: &str) -> Vec<u8> {
 fn look(target: &Target) {
     let corpus = seeds(target);
     for (number, seed) in corpus.iter().enumerate() {
-        if catch_unwind(|| (target.run)(seed)).is_err() {
-            panic!("seed {number} of {}: {}", target.name, seed.escape_ascii());
-        }
+        assert!(
+            catch_unwind(|| (target.run)(seed)).is_ok(),
+            "seed {number} of {}: {}",
+            target.name,
+            seed.escape_ascii()
+        );
     }
     let words = words(target);
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();

@@ -489,7 +489,7 @@ fn levelled(intervals: &[Interval]) -> Vec<Interval> {
     match (open, levelled.last_mut()) {
         // A rest of its own if it is at least half as long, else part of the last one.
         (Some(rest), Some(last)) if rest.length_s < 0.5 * longest => {
-            *last = std::mem::take(last).joined(&rest)
+            *last = std::mem::take(last).joined(&rest);
         }
         (Some(rest), _) => levelled.push(rest),
         (None, _) => {}
@@ -511,7 +511,7 @@ impl Interval {
 /// The lowest value that shares a bucket with `upper` in an HDR histogram of 3 digits: 2,048 buckets, each power of two
 /// above that in 1,024.
 fn bucket_low(upper: u64) -> u64 {
-    let width = 1u64 << (63 - upper.max(1).leading_zeros()).saturating_sub(10);
+    let width = 1u64 << upper.max(1).ilog2().saturating_sub(10);
     upper - (width - 1).min(upper)
 }
 

@@ -5,7 +5,7 @@ use crate::random::Random;
 
 /// The upper value of the bucket of `ns` in an HDR histogram of 3 digits.
 fn bucket(ns: u64) -> u64 {
-    let width = 1u64 << (63 - ns.max(1).leading_zeros()).saturating_sub(10);
+    let width = 1u64 << ns.max(1).ilog2().saturating_sub(10);
     (ns / width + 1) * width - 1
 }
 

@@ -148,7 +148,7 @@ mod tests {
         }
         let mut seen = Vec::new();
         histogram.for_each(&pool, |bucket, count| {
-            seen.push((bucket_low(bucket), count))
+            seen.push((bucket_low(bucket), count));
         });
 
         histogram.clear(&mut pool);

@@ -85,7 +85,7 @@ impl TimingSum {
 
 fn collect(histogram: &Histogram, pool: &PagePool, counts: &mut Counts) {
     histogram.for_each(pool, |bucket, count| {
-        counts.push((bucket as u32, u64::from(count)))
+        counts.push((bucket as u32, u64::from(count)));
     });
 }
 

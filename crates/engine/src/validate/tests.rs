@@ -26,6 +26,7 @@ fn a_good_plan_has_no_fault() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of faults")]
 fn each_bad_value_is_one_fault_at_its_place() {
     let stream = "/streams/0";
     let open = |rate: f64| json!({"kind": "open", "rate_per_s": rate, "arrivals": "poisson", "max_in_flight": 1, "overflow": "queue"});

@@ -280,7 +280,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         }
         match connection.reply.at_end() {
             Ok(place) => {
-                self.finish_answer(index, place, false, false, Some(ClosedBy::Server), now)
+                self.finish_answer(index, place, false, false, Some(ClosedBy::Server), now);
             }
             Err(outcome) => {
                 let outcome = self.as_seen_on_reuse(index, outcome);

@@ -23,7 +23,7 @@ fn counts_of(values: &[u64]) -> Counts {
     }
     let mut counts = Counts::new();
     histogram.for_each(&pool, |bucket, count| {
-        counts.push((bucket as u32, u64::from(count)))
+        counts.push((bucket as u32, u64::from(count)));
     });
     assert_eq!(pool.lost, 0);
     counts

@@ -26,7 +26,7 @@ impl Worker {
             }
             match parse_head(upstream.wire.unread(), upstream.request.is_head) {
                 HeadResult::Complete(head) if head.is_interim() => {
-                    self.pass_interim(token, head.len)
+                    self.pass_interim(token, head.len);
                 }
                 HeadResult::Complete(head) => self.begin_answer(token, head),
                 HeadResult::Invalid(_) => return self.fail(token, Failure::Malformed),
@@ -131,9 +131,8 @@ impl Worker {
         let Some(upstream) = self.upstreams.get(token) else {
             return;
         };
-        let decoded = match decoder.decode(upstream.wire.unread(), &mut |_| {}) {
-            Ok(decoded) => decoded,
-            Err(_) => return self.fail(token, Failure::Malformed),
+        let Ok(decoded) = decoder.decode(upstream.wire.unread(), &mut |_| {}) else {
+            return self.fail(token, Failure::Malformed);
         };
         upstream.part = Part::Body(decoder);
         let consumed = decoded.consumed;

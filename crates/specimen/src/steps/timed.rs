@@ -157,7 +157,7 @@ mod tests {
     fn a_share_of_the_requests_takes_longer_the_same_ones_each_time() {
         let books = Books::default();
         let slow = timed(r#"{"ms": 2, "only": {"share": 0.1}}"#);
-        let times = |_| -> Vec<u64> {
+        let times = |()| -> Vec<u64> {
             (0..10_000)
                 .map(|number| {
                     let visit = Visit {

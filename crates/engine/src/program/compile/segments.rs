@@ -117,7 +117,7 @@ impl Compiler<'_, '_> {
             Place::JsonString | Place::JsonValue => push_escaped(&mut out, value.as_bytes()),
             Place::Text => out.extend_from_slice(value.as_bytes()),
             Place::Header if value.bytes().all(is_value_byte) => {
-                out.extend_from_slice(value.as_bytes())
+                out.extend_from_slice(value.as_bytes());
             }
             Place::Header => self.fault(
                 at,

@@ -23,7 +23,7 @@ impl FeedFile {
                 serde_json::from_slice(line);
             match record {
                 Ok(record) if records == 0 => {
-                    columns = record.into_iter().map(|(key, _)| key).collect()
+                    columns = record.into_iter().map(|(key, _)| key).collect();
                 }
                 Ok(_) => {}
                 Err(error) => {

@@ -142,7 +142,7 @@ impl FeedFile {
         match self.format {
             FeedFormat::Jsonl => self.fill_from_jsonl(columns, &mut table, &mut faults),
             FeedFormat::Csv | FeedFormat::Tsv => {
-                self.fill_from_csv(columns, &mut table, &mut faults)
+                self.fill_from_csv(columns, &mut table, &mut faults);
             }
         }
         let found: Vec<(usize, String)> = faults

@@ -72,7 +72,7 @@ fn what_is_not_json_has_no_value() {
         r#"{"a":"#,
         r#"{"a":}"#,
         r#"{"a" 1}"#,
-        r#"{a:1}"#,
+        r"{a:1}",
         r#"{"a":01}"#,
         r#"{"a":tru}"#,
         r#"{"a":"x}"#,

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn the_environment_is_read_once_and_never_told() {
-    // SAFETY of the test: names of its own, no other test reads or writes them.
+    // SAFETY: no other test reads or writes these names.
     unsafe {
         std::env::set_var("LOADLENS_TEST_TOKEN", "s3cr3t/\"x");
         std::env::set_var("LOADLENS_TEST_BROKEN", "s3cr3t\r\nA: b");
@@ -257,7 +257,7 @@ fn checks_that_cannot_be_are_refused_where_they_stand() {
 
 #[test]
 fn credentials_come_from_the_environment_and_are_never_told() {
-    // SAFETY of the test: names of its own, no other test reads or writes them.
+    // SAFETY: no other test reads or writes these names.
     unsafe {
         std::env::set_var("LOADLENS_TEST_PASSWORD", "open sesame");
         std::env::set_var("LOADLENS_TEST_BEARER", "mF_9.B5f-4.1JqM");

@@ -268,7 +268,7 @@ fn a_value_that_would_end_a_header_is_refused_and_nothing_is_sent() {
     };
     let mut out = b"before".to_vec();
 
-    for value in [r#"a\r\nHost: evil"#, r#"a\u0000"#, r#"a\nb"#] {
+    for value in [r"a\r\nHost: evil", r"a\u0000", r"a\nb"] {
         let values = extracted(&stream, &format!(r#"{{"v":"{value}"}}"#));
         let found = stream.steps[1].render(&values, &mut context, &mut out);
         assert_eq!(

@@ -100,7 +100,7 @@ fn secured(
             fault(
                 "server_name",
                 format!("{name:?} is neither a host name nor an address"),
-            )
+            );
         })
         .ok();
     let provider = Arc::new(ring::default_provider());
@@ -133,7 +133,7 @@ fn secured(
                 fault(
                     "key",
                     format!("key and certificate do not go together: {error}"),
-                )
+                );
             })
             .ok()?,
     };
