@@ -140,8 +140,8 @@ def test_a_unique_feed_that_takes_longer_than_a_usual_load_is_used_up(server: Or
     [
         ("ids", "not a feed"),
         ("ids=nowhere.csv", "nowhere.csv cannot be read"),
-        ("ids=ids.txt", "does not say how it is written"),
-        ("ids=ids.csv,once", "does not say how it is written"),
+        ("ids=ids.txt", "unknown format of"),
+        ("ids=ids.csv,once", "unknown format of"),
     ],
 )
 def test_a_feed_that_cannot_be_used_is_a_fault_of_its_flag(server: Origin, feed: str, words: str) -> None:
@@ -166,4 +166,4 @@ def test_a_feed_of_which_the_request_takes_nothing_is_a_fault_of_its_flag(
 
     assert used.returncode == 0, used.stderr
     assert unused.returncode == 2
-    assert "takes nothing from the feed names" in unused.stderr
+    assert "uses no value of the feed names" in unused.stderr

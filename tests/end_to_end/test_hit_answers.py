@@ -117,7 +117,7 @@ def test_an_answer_that_is_only_late_is_a_success_and_said_to_be_late(service: S
         (["--check", "regex:(a"], "unclosed group"),
         (["--check", "latency:soon"], "--check"),
         (["--check", "nonsense:x"], "unknown kind of check 'nonsense'"),
-        (["--check", "json:a"], "a check without what it compares"),
+        (["--check", "json:a"], "a check without a value to compare with"),
         (["--check", "json:a..b=1"], "has an empty name"),
         (["--check", "json:a=18446744073709551616"], "does not fit 64 bits"),
         (["--expect", "100"], "not a final status: '100'"),
@@ -273,10 +273,10 @@ def test_hit_keeps_sessions_and_takes_secrets_from_the_environment(sessions: Ser
     ("flags", "message"),
     [
         (["--auth", "bearer:LOADLENS_TEST_UNSET"], "is not set"),
-        (["--auth", "s3cr3t-by-mistake"], "not credentials"),
-        (["--auth", "basic:alice"], "not credentials"),
-        (["--auth", "bearer:HOME", "-H", "authorization: x"], "credentials were given twice"),
-        (["--cookies", "-r", "10"], "nobody is there to keep cookies"),
+        (["--auth", "s3cr3t-by-mistake"], "not a form of credentials"),
+        (["--auth", "basic:alice"], "not a form of credentials"),
+        (["--auth", "bearer:HOME", "-H", "authorization: x"], "credentials given twice"),
+        (["--cookies", "-r", "10"], "cookies need users"),
     ],
 )
 def test_credentials_and_cookies_that_cannot_be_start_nothing(

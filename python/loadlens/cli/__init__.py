@@ -59,7 +59,7 @@ def main() -> None:
     except typer.Abort:
         sys.exit(int(ExitCode.INTERRUPTED))
     except BrokenPipeError:
-        # The reader of our output left (`loadlens ... | head`): nothing more to say, and to nobody.
+        # The reader of our output has gone (`loadlens ... | head`): there is nothing left to print.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(int(ExitCode.OK))
     except Exception as fault:
@@ -70,7 +70,7 @@ def main() -> None:
         if os.environ.get("LOADLENS_DEBUG"):
             raise
         sys.stderr.write(
-            f"loadlens: a bug of ours: {type(fault).__name__}: {fault}\n"
-            "  try the same with LOADLENS_DEBUG=1 and report what it prints\n"
+            f"loadlens: internal error: {type(fault).__name__}: {fault}\n"
+            "  try the same command with LOADLENS_DEBUG=1 and report what it prints\n"
         )
         sys.exit(int(ExitCode.BUG))

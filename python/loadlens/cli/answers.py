@@ -1,4 +1,4 @@
-"""What `hit` demands of answers: the texts of --expect and --check."""
+"""Parses the checks of answers that `hit` takes: --expect and --check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMS = (
 
 
 def expected(text: str | None) -> tuple[int, ...]:
-    """The statuses of --expect; empty: any from 200 to 399."""
+    """Parse the statuses of --expect; empty means any from 200 to 399."""
     if text is None:
         return ()
     codes = [part.strip() for part in text.split(",")]
@@ -29,7 +29,7 @@ def expected(text: str | None) -> tuple[int, ...]:
 
 
 def checks(texts: Sequence[str]) -> tuple[Check, ...]:
-    """The demands of every --check."""
+    """Parse every --check."""
     return tuple(_check(text) for text in texts)
 
 
@@ -65,12 +65,12 @@ def _check(text: str) -> Check:
 def _pair(text: str, what: str, example: str) -> tuple[str, str]:
     left, equals, right = what.partition("=")
     if not equals or not left.strip():
-        raise UsageError(f"a check without what it compares: {text!r}", where="--check", hint=example)
+        raise UsageError(f"a check without a value to compare with: {text!r}", where="--check", hint=example)
     return left.strip(), right
 
 
 def _json(text: str) -> Any:
-    """A JSON value; what is none is text: `json:status=OK` needs no quotes."""
+    """Parse a JSON value; anything else is text, so `json:status=OK` needs no quotes."""
     try:
         return json.loads(
             text, parse_constant=lambda constant: constant, parse_int=_whole, parse_float=_fraction

@@ -1,4 +1,4 @@
-"""`loadlens check STUDY`: cases, order, time, faults of design. Runs nothing."""
+"""`loadlens check STUDY`: cases, order, duration and design faults. Runs nothing."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ def check(
         Path, typer.Argument(metavar="STUDY", help="A study file, or a folder with study.yaml in it.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Check the quick profile of the study instead of the whole.")
+        bool, typer.Option("--quick", help="Check the quick profile instead of the full study.")
     ] = False,
     overrides: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Give a param another value; a factor of that name is pinned to the one level. May be "
-            "repeated. Example: --set users=5 --set workers=1",
+            help="Override a param; a factor of that name is fixed to this level. Repeatable. "
+            "Example: --set users=5 --set workers=1",
         ),
     ] = None,
     variants: Variants = None,
     cores: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Judge the design for a machine of N cores. Default: this one."
+            metavar="N", min=1, help="Check the design for a machine with N cores. Default: this machine."
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the order of every block.")] = False,
 ) -> None:
-    """Show what a study would run, in which order and how long, and what its design cannot answer.
+    """Show the cases of a study, their order and duration, and the faults of its design.
 
     How long rests on earlier runs of the study under runs/, else on published times, else on guesses; it
     says which.

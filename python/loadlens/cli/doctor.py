@@ -1,4 +1,4 @@
-"""`loadlens doctor`: can this machine be trusted, how punctual is the generator, what does a study lack?"""
+"""`loadlens doctor`: checks this machine, the generator's accuracy, and the needs of a study."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1  # of --json
 LIMITS = {
-    "generator": "the generator had no time left",
-    "server": "the server that does nothing had no time left: the generator can do more",
-    "others": "others took these cores away: measure again when the machine is quiet",
-    "machine": "its server shared these cores: the most that a service here can be asked",
+    "generator": "limited by the generator",
+    "server": "limited by the test server: the generator can do more",
+    "others": "other programs used these cores: measure again on a quiet machine",
+    "machine": "the test server shared these cores: the most load for a service on this machine",
 }
 
 
@@ -41,7 +41,7 @@ def doctor(
         bool,
         typer.Option(
             "--measure/--no-measure",
-            help="Drive a server of our own for some seconds and keep what comes out for later results: "
+            help="Load a built-in test server for some seconds and keep the results for later runs: "
             "ceiling, lateness, timer. Default: measure.",
         ),
     ] = True,
@@ -50,15 +50,15 @@ def doctor(
         typer.Option(
             "--variant",
             metavar="SERVICE=NAME",
-            help="Look at a service of the study in this of its variants; may be repeated. Default: the "
-            "first whose needs the machine meets. Example: --variant api=cowboy",
+            help="Check this variant of a service; repeatable. Default: the first variant that can run on "
+            "this machine. Example: --variant api=cowboy",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON instead (docs/reference/doctor-json.md).")
     ] = False,
 ) -> None:
-    """Say what stands in the way of good figures on this machine, and what the generator can do on it.
+    """Report what would distort measurements on this machine, and what the generator can do on it.
 
     With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
     """
@@ -101,7 +101,7 @@ def _lines(checks: Sequence[Check]) -> list[str]:
 
 
 def _measured() -> tuple[Calibration | None, str | None]:
-    """What the generator can do here, or why that is not known."""
+    """Measure the generator on this machine; or the reason for no result."""
     from loadlens import doctor
 
     try:
@@ -111,7 +111,7 @@ def _measured() -> tuple[Calibration | None, str | None]:
 
 
 def _kept(made: Calibration | None) -> tuple[Path | None, str]:
-    """Where the calibration was kept for the results of later loads, or why it was not."""
+    """Save the calibration for later results; return where, or the reason for failing."""
     from loadlens.machine import calibration
 
     if made is None:

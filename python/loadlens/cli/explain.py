@@ -1,4 +1,4 @@
-"""`loadlens explain`: finds its own ladder of loads and says what limits the service, on what evidence."""
+"""`loadlens explain`: raises the load by itself and reports the limit of the service, with evidence."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def explain(
         list[str],
         typer.Argument(
             metavar="URL...",
-            help="URLs of one service: the load, and the cheapest of several as the probe. Or one study, "
-            "whose quick profile is run, or one record.",
+            help="URLs of one service to load; the cheapest of several is also the probe. Or a study "
+            "(its quick profile is run), or a record.",
         ),
     ],
     pid: Annotated[
@@ -37,8 +37,7 @@ def explain(
             "--pid",
             metavar="PID",
             min=1,
-            help="Watch a process that runs, its threads and all that it starts; may be repeated. "
-            "Example: --pid 4711",
+            help="Watch a running process, its threads and its children; repeatable. Example: --pid 4711",
         ),
     ] = None,
     start: Annotated[
@@ -46,8 +45,8 @@ def explain(
         typer.Option(
             "--start",
             metavar="CMD",
-            help="Start the service with CMD, without a shell; it is ready when the first URL answers, is "
-            "watched as with --pid, and ended afterwards. Example: --start 'node app.js'",
+            help="Start the service with CMD (no shell). It is ready when the first URL answers, watched as "
+            "with --pid, and stopped at the end. Example: --start 'node app.js'",
         ),
     ] = None,
     metrics: Annotated[
@@ -64,7 +63,7 @@ def explain(
         typer.Option(
             "--requests",
             metavar="METRIC",
-            help="Hold the counter METRIC of --metrics, over all its labels, against what was sent. "
+            help="Compare the counter METRIC of --metrics, summed over its labels, with the requests sent. "
             "Example: --requests http_requests_total",
         ),
     ] = None,
@@ -73,7 +72,7 @@ def explain(
         typer.Option(
             "--probe",
             metavar="URL",
-            help="Ask this cheap URL beside every level of load, at 20 a second at most. Default: the "
+            help="Request this cheap URL alongside every load level, at most 20/s. Default: the "
             "cheapest of several URLs, else the only one.",
         ),
     ] = None,
@@ -82,7 +81,7 @@ def explain(
         typer.Option(
             "--budget",
             metavar="TIME",
-            help="Take at most TIME for it, starting included; 15s or more. Default: 90s.",
+            help="Finish within TIME, start-up included; at least 15s. Default: 90s.",
         ),
     ] = "90s",
     rate_cap: Annotated[
@@ -90,21 +89,21 @@ def explain(
         typer.Option(
             "--rate-cap",
             metavar="RATE",
-            help="Never ask more than RATE times a second, failures and probes included. Default: 20k/s; "
+            help="Never send more than RATE requests/s, failures and probes included. Default: 20k/s; "
             "beyond loopback 200/s.",
         ),
     ] = None,
     max_users: Annotated[
         str | None,
         typer.Option(
-            "--max-users", metavar="N", help="Never have more than N users, one request each. Default: 1024."
+            "--max-users", metavar="N", help="Never run more than N users, one request each. Default: 1024."
         ),
     ] = None,
     remote: Annotated[
         bool,
         typer.Option(
             "--remote",
-            help="Allow a target beyond the loopback addresses. Only with leave of whoever runs it.",
+            help="Allow a target that is not on this machine. Only with permission of its operator.",
         ),
     ] = False,
     method: Method = None,
@@ -115,13 +114,13 @@ def explain(
             "-b",
             "--body",
             metavar="TEXT",
-            help="Send TEXT; {{...}} is filled for each request. Probes do not.",
+            help="Send TEXT as the body; {{...}} is filled in per request. Probes have no body.",
         ),
     ] = None,
     expect: Expected = None,
     timeout: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 10s."),
+        typer.Option(metavar="TIME", help="Fail a request after TIME, connecting included. Default: 10s."),
     ] = "10s",
     insecure: Insecure = False,
     seed: Seed = None,
@@ -129,11 +128,11 @@ def explain(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON (docs/reference/explain-json.md).")
     ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print the limit only.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the limit.")] = False,
 ) -> None:
     """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
 
-    Doubles users from one until more of them bring no more, with the probe beside every level. Ends early
+    Doubles the users from one until throughput stops growing, with the probe at every level. Ends early
     when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives the answer so far.
     """
     flags = ExplainFlags(
@@ -160,15 +159,15 @@ def explain(
         sys.exit(int(_of_urls(aim_of(targets, flags), out, show)))
     if flags != ExplainFlags():
         raise UsageError(
-            f"{path} says itself what is asked; flags of URLs change nothing in it",
+            f"{path} defines its own load, so the flags for URLs do not apply",
             where="explain",
-            hint="--out, --json and --quiet go with a study or a record",
+            hint="only --out, --json and --quiet, or a URL instead",
         )
     sys.exit(int(_of_path(path, out, show)))
 
 
 class _Show:
-    """How the answer is shown."""
+    """Output format of the answer."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
@@ -176,7 +175,7 @@ class _Show:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing may be told before the answer."""
+        """True if nothing may be printed before the answer."""
         return self._as_json or self._quiet
 
     def answer(self, record: Path, *, is_kept: bool) -> None:
@@ -184,19 +183,19 @@ class _Show:
         from loadlens.record import open_run
         from loadlens.search import explanation
 
-        found = explanation(open_run(record), is_kept=is_kept)
+        answer = explanation(open_run(record), is_kept=is_kept)
         if self._as_json:
             from loadlens.report.write.json import explanation_as_json
 
-            print(explanation_as_json(found))
+            print(explanation_as_json(answer))
         else:
             from loadlens.report.write.terminal.explanation_text import print_explanation
 
-            print_explanation(found, quiet=self._quiet)
+            print_explanation(answer, quiet=self._quiet)
 
 
 def _path_of(targets: list[str]) -> Path | None:
-    """The study or record that is meant; none: they are URLs."""
+    """Return the study or record among the targets; `None` for URLs."""
     path = Path(targets[0])
     if "://" in targets[0]:
         return None
@@ -207,7 +206,11 @@ def _path_of(targets: list[str]) -> Path | None:
             )
         return None
     if len(targets) > 1:
-        raise UsageError(f"{path} stands alone", where="explain", hint="one study or record, or URLs")
+        raise UsageError(
+            f"{path} cannot be combined with other targets",
+            where="explain",
+            hint="one study or record, or URLs",
+        )
     return path
 
 
@@ -260,7 +263,7 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
 
 
 def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
-    """Where the record goes: to stay, or for as long as the answer is being made."""
+    """Return the folder of the record: --out, or a temporary one."""
     if out is not None:
         return out
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))

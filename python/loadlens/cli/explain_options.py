@@ -1,4 +1,4 @@
-"""What the flags of `explain` ask for: URLs of one service, what is watched beside them, and the bounds."""
+"""Turns the flags of `explain` into an aim: URLs of one service, what to watch, and the bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEARLY: Final = 0.92  # of two names that are as alike, one is a slip
 
 @dataclass(frozen=True, slots=True)
 class ExplainFlags:
-    """What was written behind each flag; none: it was not given."""
+    """The text given to each flag; `None` if absent."""
 
     pids: Sequence[int] = ()
     start: str | None = None
@@ -53,7 +53,7 @@ class ExplainFlags:
 
 
 def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
-    """What is to be explained.
+    """Return the aim of the search.
 
     Raises:
         UsageError: A flag that cannot be read or used as given; nothing was started.
@@ -67,9 +67,9 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     is_here = _is_here(target)
     if not is_here and not flags.remote:
         raise UsageError(
-            f"{target.authority} is no loopback address, and a search drives a service to its limit",
+            f"{target.authority} is not on this machine, and a search drives a service to its limit",
             where=urls[0],
-            hint="--remote, if you may load it; --rate-cap bounds how much",
+            hint="--remote, if you may load it; --rate-cap limits the rate",
         )
     bounds = Bounds(
         budget_s=quantity(units.duration_ns, flags.budget, "--budget") / 1e9,
@@ -80,24 +80,24 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     )
     if bounds.budget_s < SHORTEST_BUDGET_S:
         raise UsageError(
-            f"a budget of {bounds.budget_s:g} s is too short for a ladder",
+            f"a budget of {bounds.budget_s:g} s is too short for a search",
             where="--budget",
             hint=f"at least {SHORTEST_BUDGET_S}s; the default is 90s",
         )
     target = _trusting(target, flags)
     steps = _steps([path for _, path in targets], flags)
-    said: list[str] = []
+    notes: list[str] = []
     return Aim(
         origin=target.origin,
         tls=target.tls,
         steps=steps,
         probe=None if probe is None else _probe_step(probe, steps, flags),
-        outside=_outside(target, flags, is_here=is_here, said=said),
+        outside=_outside(target, flags, is_here=is_here, notes=notes),
         services=() if flags.start is None else (_started(target, targets[0][1], flags, is_here=is_here),),
         timeout_ns=quantity(lambda text: units.duration_ns(text, at_least_ns=1), flags.timeout, "--timeout"),
         bounds=bounds,
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
-        cautions=tuple(said),
+        cautions=tuple(notes),
     )
 
 
@@ -111,9 +111,9 @@ def _refuse_several_services(targets: Sequence[Target], urls: Sequence[str]) -> 
     for target, url in zip(targets, urls, strict=True):
         if target.origin != targets[0].origin:
             raise UsageError(
-                f"{url} is another service than {urls[0]}",
+                f"{url} is not on the same service as {urls[0]}",
                 where="URL",
-                hint="URLs of one scheme, host and port; one search for each service",
+                hint="URLs of one scheme, host and port; one search per service",
             )
 
 
@@ -121,21 +121,25 @@ def _probe_of(url: str, target: Target) -> str:
     other, path = target_of(url)
     if other.origin != target.origin:
         raise UsageError(
-            f"{url} is another service than {target.origin}", where="--probe", hint="a cheap URL of the same"
+            f"{url} is not on the same service as {target.origin}",
+            where="--probe",
+            hint="a cheap URL of the same service",
         )
     return path
 
 
 def _is_here(target: Target) -> bool:
-    """Whether all addresses of a host are loopback addresses."""
+    """True if all addresses of a host are loopback addresses."""
     import ipaddress
 
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as fault:
         words = getattr(fault, "strerror", None) or str(fault)
         raise UsageError(f"cannot look up {target.host!r}: {words}", where="URL") from None
-    return all(ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in found)
+    return all(
+        ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses
+    )
 
 
 def _rate_cap(text: str | None, *, is_here: bool) -> float:
@@ -150,7 +154,9 @@ def _rate_cap(text: str | None, *, is_here: bool) -> float:
 def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
     body = Body() if flags.body is None else Body(kind="text", text=flags.body)
     if len(set(paths)) < len(paths):
-        raise UsageError("a URL was given twice", where="URL", hint="each once; a mix has equal shares")
+        raise UsageError(
+            "the same URL given twice", where="URL", hint="each URL once; a mix has equal shares"
+        )
     names: list[str] = []
     for path in paths:
         names.append(_name_of(path, names))
@@ -168,13 +174,13 @@ def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
 
 
 def _probe_step(path: str, steps: Sequence[Step], flags: ExplainFlags) -> Step:
-    """The probe's request: always a GET, with the same headers."""
+    """Build the probe request: always GET, with the same headers."""
     name = _name_of(path, [step.name for step in steps])
     return Step(name=name, method="GET", path=path, headers=tuple(header_of(text) for text in flags.headers))
 
 
 def _name_of(path: str, taken: Sequence[str]) -> str:
-    """The path without its query, told apart from those before it."""
+    """Name a step by its path without query, numbered if the name is taken."""
     plain = path.partition("?")[0]
     short = plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 2]}.."
     name, number = short, 2
@@ -186,25 +192,29 @@ def _name_of(path: str, taken: Sequence[str]) -> str:
 # --- what is watched, what is started --------------------------------------------------------------------
 
 
-def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, said: list[str]) -> Outside:
+def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, notes: list[str]) -> Outside:
     from loadlens.model.topology import Outside
 
     if flags.pids and flags.start is not None:
         raise UsageError(
-            "what is started is watched without its pid", where="--pid and --start", hint="one of the two"
+            "a service started by --start is watched without --pid",
+            where="--pid and --start",
+            hint="one of the two",
         )
     for pid in flags.pids:
         if not Path(f"/proc/{pid}/stat").is_file():
-            raise UsageError(f"there is no process {pid}", where="--pid", hint="pgrep -f NAME, or ss -ltnp")
+            raise UsageError(f"no process {pid}", where="--pid", hint="pgrep -f NAME, or ss -ltnp")
     if flags.pids and not is_here:
-        raise UsageError("a process elsewhere cannot be watched", where="--pid", hint="run it there")
+        raise UsageError(
+            "cannot watch a process on another machine", where="--pid", hint="run loadlens on that machine"
+        )
     host, ports = target.host, [("http", target.port)]
     scrape = None
     if flags.metrics is not None:
-        source, scrape = _scrape(flags.metrics, flags, said)
+        source, scrape = _scrape(flags.metrics, flags, notes)
         if source.host != target.host and not (is_here and _is_here(source)):
             raise UsageError(
-                f"metrics of {source.host}, and the load goes to {target.host}",
+                f"metrics come from {source.host}, but the load goes to {target.host}",
                 where="--metrics",
                 hint="the metrics of the same service, under the same host name",
             )
@@ -213,7 +223,7 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, said: list[s
             ports.append(("metrics", port))
             scrape = replace(scrape, port="metrics")
     elif flags.requests is not None:
-        raise UsageError("a counter without its metrics", where="--requests", hint="--metrics URL beside it")
+        raise UsageError("--requests needs --metrics", where="--requests", hint="add --metrics URL")
     return Outside(
         name=SERVICE,
         host=f"[{host}]" if ":" in host else host,
@@ -224,8 +234,8 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, said: list[s
     )
 
 
-def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scrape]:
-    """Where --metrics are, and what is read there; it is asked once, unless its service is not there yet."""
+def _scrape(url: str, flags: ExplainFlags, notes: list[str]) -> tuple[Target, Scrape]:
+    """Return the target of --metrics and what to scrape; tried once if the service is already running."""
     from loadlens.model.topology import Scrape
 
     target, path = target_of(url)
@@ -237,7 +247,7 @@ def _scrape(url: str, flags: ExplainFlags, said: list[str]) -> tuple[Target, Scr
             raise UsageError(f"no metrics in the Prometheus text format at {url}", where="--metrics")
         if flags.requests is not None and flags.requests not in names:
             _refuse_a_slip(flags.requests, names, url, text)
-            said.append(f"{flags.requests} had no sample before the first request: it counts from 0 there")
+            notes.append(f"{flags.requests} had no sample before the first request: it counts from 0 there")
     return target, Scrape(path=path, requests=flags.requests, tls=target.tls)
 
 
@@ -283,12 +293,12 @@ def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -
     from loadlens.model.topology import Ready, Service
 
     if not is_here:
-        raise UsageError("nothing can be started elsewhere", where="--start", hint="a loopback URL")
+        raise UsageError("cannot start a service on another machine", where="--start", hint="a loopback URL")
     if _somebody_listens(target):
         raise UsageError(
-            f"somebody listens on {target.authority} already",
+            f"another process already listens on {target.authority}",
             where="--start",
-            hint="--pid PID watches what runs; or end it first",
+            hint="--pid PID to watch it, or stop it first",
         )
     ready = Ready(
         path=path.partition("{{")[0],
@@ -297,7 +307,7 @@ def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -
         address=(target.host, target.port),
         tls=target.tls,
     )
-    # Dollars in the command are not names of ours.
+    # Dollars in the command are not our placeholders.
     return Service(name=SERVICE, start=(flags.start or "").replace("$", "$$"), ports=(), ready=ready)
 
 

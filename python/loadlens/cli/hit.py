@@ -1,4 +1,4 @@
-"""`loadlens hit URL`: one load, a live view, a summary that can be trusted."""
+"""`loadlens hit URL`: one load, a live view, and a summary with its own reliability."""
 
 from __future__ import annotations
 
@@ -37,23 +37,21 @@ from loadlens.present import load_text
 
 
 def hit(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Where the load goes: http://host[:port]/path?query.")
-    ],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL to load: http://host[:port]/path?query.")],
     connections: Annotated[
         str | None,
         typer.Option(
             "-c",
             "--connections",
             metavar="N",
-            help="Keep N users at it, one connection each; with a rate, at most N requests under way. "
-            "Default: 10, with a rate 1000. Example: -c 100",
+            help="Run N concurrent users, one connection each. With --rate: at most N requests in flight. "
+            "Default: 10, or 1000 with --rate. Example: -c 100",
         ),
     ] = None,
     requests: Annotated[
         str | None,
         typer.Option(
-            "-n", "--requests", metavar="N", help="End after exactly N requests in all. Example: -n 20k"
+            "-n", "--requests", metavar="N", help="Stop after exactly N requests in total. Example: -n 20k"
         ),
     ] = None,
     duration: Annotated[
@@ -62,8 +60,8 @@ def hit(
             "-d",
             "--duration",
             metavar="TIME",
-            help="Measure for TIME; with --requests too, whichever ends first. Default: 10s; "
-            "what --stages and --steps take; without limit with --requests, --replay "
+            help="Measure for TIME; with --requests, until the first of the two is reached. Default: 10s, "
+            "or the length of --stages or --steps; no limit with --requests, --replay "
             "or a unique --feed. Example: -d 30s",
         ),
     ] = None,
@@ -73,29 +71,29 @@ def hit(
             "-r",
             "--rate",
             metavar="RATE",
-            help="Send RATE requests per second in all, whatever the service does (open loop); times "
-            "are then measured from when each request was due. Example: -r 500, -r 3000/m",
+            help="Send RATE requests per second in total, regardless of replies (open loop). Response time "
+            "then runs from the moment each request was due. Example: -r 500, -r 3000/m",
         ),
     ] = None,
     arrivals: Annotated[
         str | None,
         typer.Option(
-            metavar="LAW", help="Space requests of a rate by LAW: constant or poisson. Default: constant."
+            metavar="LAW", help="Space the requests of --rate by LAW: constant or poisson. Default: constant."
         ),
     ] = None,
     overflow: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Queue or drop what is due under a rate while all connections are taken: queue (the wait "
-            "is response time) or drop (counted). Default: queue.",
+            help="With --rate, when all connections are busy: queue due requests (the wait counts as "
+            "response time) or drop them (counted). Default: queue.",
         ),
     ] = None,
     ramp: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Rise evenly from nothing to --connections or --rate within TIME, then stay. Counts as "
+            help="Rise evenly from 0 to --connections or --rate within TIME, then hold. The ramp is "
             "measured unless --warmup covers it. Default: 0s. Example: --ramp 10s --warmup 10s",
         ),
     ] = None,
@@ -103,8 +101,8 @@ def hit(
         str | None,
         typer.Option(
             metavar="TIME:LEVEL,...",
-            help="Ramp to each LEVEL within its TIME, from --connections, --rate or 0 on. A level is a "
-            "number of users, with /s a rate. Example: --stages 30s:100/s,1m:100/s,30s:0",
+            help="Ramp to each LEVEL within its TIME, starting from --connections, --rate or 0. A level is a "
+            "number of users, or a rate with /s. Example: --stages 30s:100/s,1m:100/s,30s:0",
         ),
     ] = None,
     steps: Annotated[
@@ -118,7 +116,7 @@ def hit(
         str | None,
         typer.Option(
             metavar="TIME:LEVEL,...",
-            help="Hold each LEVEL for its TIME in turn, again and again. Without a level: silence. "
+            help="Hold each LEVEL for its TIME in turn, and repeat. Without a level: no requests. "
             "Example: --bursts 1s:500/s,9s",
         ),
     ] = None,
@@ -126,9 +124,9 @@ def hit(
         str | None,
         typer.Option(
             metavar="FILE,...",
-            help="Send a request at each due time in FILE: one a line, seconds or with a unit, rising; or "
-            "column=NAME of a CSV file. speed=2 halves the times, from=first takes the first as the "
-            "start. Example: --replay access.csv,column=time,from=first",
+            help="Send one request at each due time in FILE: one time per line, ascending, in seconds or "
+            "with a unit; or column=NAME of a CSV file. speed=2 halves the times; from=first starts at "
+            "the first one. Example: --replay access.csv,column=time,from=first",
         ),
     ] = None,
     method: Method = None,
@@ -139,27 +137,26 @@ def hit(
             "-b",
             "--body",
             metavar="TEXT",
-            help="Send TEXT; {{...}} is filled for each request. Example: -b '{\"a\": {{int 1 100}}}'",
+            help="Send TEXT as the body; {{...}} is filled in. Example: -b '{\"a\": {{int 1 100}}}'",
         ),
     ] = None,
     body_file: Annotated[
         Path | None,
-        typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE as they are."),
+        typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE unchanged."),
     ] = None,
     auth: Annotated[
         str | None,
         typer.Option(
             metavar="KIND:...",
-            help="Send credentials, their secret from the environment variable NAME: basic:USER:NAME or "
-            "bearer:NAME. "
-            "Example: --auth bearer:TOKEN",
+            help="Send credentials; the secret is read from the environment variable NAME: "
+            "basic:USER:NAME or bearer:NAME. Example: --auth bearer:TOKEN",
         ),
     ] = None,
     cookies: Annotated[
         bool,
         typer.Option(
             "--cookies",
-            help="Let each user keep the service's cookies and send them with its later requests.",
+            help="Keep cookies per user and send them with that user's later requests.",
         ),
     ] = False,
     expect: Expected = None,
@@ -167,9 +164,9 @@ def hit(
         list[str] | None,
         typer.Option(
             metavar="KIND:WHAT",
-            help="Check each answer, and count each check for itself; may be repeated. Kinds: contains:TEXT, "
+            help="Check each answer; repeatable, and each check is counted on its own. Kinds: contains:TEXT, "
             "regex:PATTERN, json:PATH=VALUE, exists:PATH, header:NAME=VALUE, size:<N (>N, N), latency:TIME "
-            "(the response time stays below). Example: --check json:status=OK --check latency:200ms",
+            "(response time below TIME). Example: --check json:status=OK --check latency:200ms",
         ),
     ] = None,
     feed: Annotated[
@@ -177,8 +174,8 @@ def hit(
         typer.Option(
             metavar="NAME=FILE[,PICK]",
             help="Take values from the records of FILE (.csv, .tsv or .jsonl), as {{NAME.column}} in URL, "
-            "headers and body; may be repeated. PICK is shared (the next record, the first after the last), "
-            "unique (each once, then the load ends), random or user (one for each user). Default: shared. "
+            "headers and body; repeatable. PICK is shared (in turn, starting over at the end), "
+            "unique (each once, then the load ends), random or user (one per user). Default: shared. "
             "Example: --feed users=users.csv,unique",
         ),
     ] = None,
@@ -186,7 +183,7 @@ def hit(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Let each user pause TIME between requests: fixed, uniform:LOW,HIGH or exponential:MEAN. "
+            help="Pause each user for TIME between requests: fixed, uniform:LOW,HIGH or exponential:MEAN. "
             "Default: none. Example: --think exponential:1s",
         ),
     ] = None,
@@ -194,29 +191,28 @@ def hit(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Make each user's requests due every TIME, in the forms of --think, however long answers "
-            "take; a late one counts from when it was due. Default: none. Example: --pace 1s",
+            help="Make each user's requests due every TIME (same forms as --think), however long answers "
+            "take; a late request counts from when it was due. Default: none. Example: --pace 1s",
         ),
     ] = None,
     connection: Annotated[
         str,
         typer.Option(
             metavar="POLICY",
-            help="Keep connections (keep), open a new one for each request (new), or close each after K "
-            "requests (K). "
-            "Default: keep.",
+            help="Reuse connections (keep), open one per request (new), or close each after K "
+            "requests (K). Default: keep.",
         ),
     ] = "keep",
     warmup: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="Load for TIME before the measured part; --ramp, --stages ... begin with it. Default: 0s.",
+            help="Run the load for TIME before measuring; --ramp and --stages start with it. Default: 0s.",
         ),
     ] = "0s",
     timeout: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Give a request up after TIME, connecting included. Default: 30s."),
+        typer.Option(metavar="TIME", help="Fail a request after TIME, connecting included. Default: 30s."),
     ] = "30s",
     threads: Annotated[
         int | None,
@@ -224,7 +220,7 @@ def hit(
             "-t",
             "--threads",
             metavar="N",
-            help="Use N engine threads. Default: one per core, as far as useful.",
+            help="Use N engine threads. Default: up to one per core, as many as the load needs.",
         ),
     ] = None,
     seed: Seed = None,
@@ -233,7 +229,7 @@ def hit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Trust the CAs in FILE (PEM), not those that the system trusts. Example: --cacert ca.pem",
+            help="Trust the CAs in FILE (PEM) instead of the system's. Example: --cacert ca.pem",
         ),
     ] = None,
     cert: Annotated[
@@ -242,36 +238,36 @@ def hit(
             "-E",
             "--cert",
             metavar="FILE",
-            help="Show the server the client certificate in FILE (PEM, its chain behind it).",
+            help="Present the client certificate in FILE (PEM, followed by its chain).",
         ),
     ] = None,
     key: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Take the key of --cert from FILE (PEM, not encrypted). Default: the file of --cert.",
+            help="Read the private key of --cert from FILE (PEM, unencrypted). Default: the file of --cert.",
         ),
     ] = None,
     servername: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Ask for NAME in TLS (SNI) and verify the certificate for it. Default: the URL's host.",
+            help="Send NAME as TLS server name and verify the certificate for it. Default: the URL's host.",
         ),
     ] = None,
     no_resume: Annotated[
         bool,
         typer.Option(
             "--no-resume",
-            help="Make every TLS session anew. Default: new connections take up earlier sessions.",
+            help="Do a full TLS handshake on every connection. Default: resume earlier sessions.",
         ),
     ] = False,
     driver: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Let another program make the load, where it is installed: wrk, ab, hey, oha, k6 or locust. "
-            "What it does not tell is null in --json and in the record. Default: our own engine. "
+            help="Generate the load with another installed tool: wrk, ab, hey, oha, k6 or locust. "
+            "What it does not report is null in --json and in the record. Default: our own engine. "
             "Example: --driver wrk",
         ),
     ] = None,
@@ -280,15 +276,15 @@ def hit(
         bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print the headline and the verdicts only.")
+        bool, typer.Option("-q", "--quiet", help="Print only the headline and the verdicts.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Print every percentile and the errors' samples.")
+        bool, typer.Option("-v", "--verbose", help="Print every percentile, and samples of the errors.")
     ] = False,
 ) -> None:
-    """Drive one URL and say what came back, and whether that can be trusted.
+    """Load one URL, and report the result and how far to trust it.
 
-    Ctrl-C ends the load and prints the results so far. Failed requests alone exit 0.
+    Ctrl-C stops the load and prints the results so far. Failed requests alone exit 0.
     """
     target, path = target_of(url)
     given = Tls(
@@ -392,7 +388,7 @@ def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet:
 
 
 def target_of(url: str) -> tuple[Target, str]:
-    """Where a URL goes, and the path with its query.
+    """Split a URL into its target and its path with query.
 
     Raises:
         UsageError: It cannot be read, or carries credentials.
@@ -407,9 +403,7 @@ def target_of(url: str) -> tuple[Target, str]:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"not an http or https URL: {url!r}", hint="http://127.0.0.1:8080/path")
     if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            "a URL with a user name or password in it ends up in records", hint="-H 'Authorization: ...'"
-        )
+        raise UsageError("credentials in a URL would end up in records", hint="-H 'Authorization: ...'")
     host = parts.hostname
     literal = f"[{host}]" if ":" in host else host
     authority = literal if port is None else f"{literal}:{port}"
@@ -422,7 +416,7 @@ def target_of(url: str) -> tuple[Target, str]:
 
 
 def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
-    """A file behind a flag that holds such a PEM block; none: the flag was not given."""
+    """Read a flag's PEM file and check its kind of block; `None` without the flag."""
     if file is None:
         return None
     import hashlib
@@ -441,9 +435,9 @@ def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
 
 
 def _secured(target: Target, given: Tls) -> Target:
-    """The target with what the flags say about TLS; the engine judges the files' content."""
+    """Add the TLS flags to the target; the engine checks the content of the files."""
     if given.key is not None and given.certificate is None:
-        raise UsageError("a key without its certificate", where="--key", hint="--cert FILE")
+        raise UsageError("--key without its certificate", where="--key", hint="--cert FILE")
     if target.tls is None:
         if given not in (Tls(), Tls(insecure=True)):
             raise UsageError(
@@ -456,12 +450,12 @@ def _secured(target: Target, given: Tls) -> Target:
 
 
 def method_of(given: str | None, body: Body) -> str:
-    """The method that was given, else GET, and with a body POST."""
+    """Return the given method; else GET, or POST with a body."""
     return (given or ("GET" if body.kind == "none" else "POST")).upper()
 
 
 def header_of(text: str) -> tuple[str, str]:
-    """Name and value of `Name: value`."""
+    """Split `Name: value`."""
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
         raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
@@ -473,7 +467,7 @@ def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
         return None
     if any(header_of(header)[0].lower() == "authorization" for header in headers):
         raise UsageError(
-            "credentials were given twice", where="--auth and -H Authorization", hint="one of the two"
+            "credentials given twice", where="--auth and -H Authorization", hint="one of the two"
         )
     kind, _, rest = text.partition(":")
     user, _, name = rest.rpartition(":")
@@ -484,27 +478,29 @@ def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
     else:
         # The text itself may be a secret by mistake, so it is not shown.
         raise UsageError(
-            "not credentials", where="--auth", hint="basic:USER:NAME or bearer:NAME, NAME a variable"
+            "not a form of credentials",
+            where="--auth",
+            hint="basic:USER:NAME or bearer:NAME, where NAME is an environment variable",
         )
     if variable not in os.environ:
         raise UsageError(
             "the environment variable that --auth names is not set",
             where="--auth",
-            hint="export it where loadlens runs; its name, not its value, is given",
+            hint="export it first; --auth takes the name of the variable, not the secret",
         )
     return auth
 
 
 def _cookies(keep: bool, workload: Closed | Open) -> Cookies:
     if keep and isinstance(workload, Open):
-        message = "each request of a rate is somebody new, so nobody is there to keep cookies"
+        message = "cookies need users: --rate sends each request as a new user"
         raise UsageError(message, where="--cookies", hint="-c N without a rate or replay")
     return "keep" if keep else "iteration"
 
 
 def _body(text: str | None, file: Path | None) -> Body:
     if text is not None and file is not None:
-        raise UsageError("a body was given twice", where="--body and --body-file", hint="one of the two")
+        raise UsageError("body given twice", where="--body and --body-file", hint="one of the two")
     if text is not None and text.startswith("@"):
         file, text = Path(text[1:]), None
     if text is not None:
@@ -533,7 +529,7 @@ def _connection(policy: str) -> Connection:
 
 
 def load_in_words(plan: Plan) -> str:
-    """One line that names the load: method, path, loop, size."""
+    """Describe the load in one line: method, path, loop, size."""
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
     loop = "closed" if isinstance(workload, Closed) else "open"

@@ -1,4 +1,4 @@
-"""The feeds that `hit` takes values from: NAME=FILE[,PICK], each read, checked and used by the request."""
+"""Reads the feeds of `hit` (NAME=FILE[,PICK]) and checks that the request uses each of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PICKS = ("shared", "unique", "random", "user")
 
 
 def feeds_of(texts: Sequence[str], step: Step) -> tuple[Feed, ...]:
-    """The feeds of all --feed flags.
+    """Read the feeds of all --feed flags.
 
     Raises:
         UsageError: A flag or its file cannot be read, or the request uses nothing of it.
@@ -23,9 +23,9 @@ def feeds_of(texts: Sequence[str], step: Step) -> tuple[Feed, ...]:
     for feed in feeds:
         if feed.name not in used:
             raise UsageError(
-                f"the request takes nothing from the feed {feed.name}",
+                f"the request uses no value of the feed {feed.name}",
                 where="--feed",
-                hint=f"{{{{{feed.name}.column}}}} in the URL, a header or the body, or leave it out",
+                hint=f"{{{{{feed.name}.column}}}} in the URL, a header or the body, or drop --feed",
             )
     return feeds
 
@@ -44,7 +44,7 @@ def _feed(text: str) -> Feed:
     if format is None:
         endings = ", ".join(FEED_FORMATS)
         hint = f"a file that ends in {endings}; after a comma {', '.join(PICKS)}"
-        raise UsageError(f"{file!r} does not say how it is written", where="--feed", hint=hint)
+        raise UsageError(f"unknown format of {file!r}", where="--feed", hint=hint)
     try:
         digest = engine.open_feed(path, format).digest()
     except ValueError as fault:
@@ -55,7 +55,7 @@ def _feed(text: str) -> Feed:
 
 
 def _used(step: Step, names: Sequence[str]) -> set[str]:
-    """The feeds that the request uses; all where a template is at fault, as the engine says."""
+    """Return the feeds that the request uses; all of them if a template is invalid."""
     if not names:
         return set()
     from loadlens import engine

@@ -1,4 +1,4 @@
-"""The load that the flags of `hit` ask for: closed or open, steady or shaped, and how long."""
+"""Turns the flags of `hit` into a load: closed or open, steady or shaped, and its length."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Value = TypeVar("Value")
 DEFAULT_CONNECTIONS = 10
 DEFAULT_DURATION = "10s"
 DEFAULT_IN_FLIGHT = 1000
-MORE_DUE_TIME_FAULTS = 3  # shown beside the first
+MORE_DUE_TIME_FAULTS = 3  # shown after the first
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFlags:
-    """What was written behind each flag; none: it was not given."""
+    """The text given to each flag; `None` if absent."""
 
     connections: str | None = None
     requests: str | None = None
@@ -41,14 +41,14 @@ class LoadFlags:
 
 @dataclass(frozen=True, slots=True)
 class HitLoad:
-    """The workload, and the measured part."""
+    """A workload and the length of its measured part."""
 
     workload: Closed | Open
     duration_ns: int | None
 
 
 def quantity(parse: Callable[[str], Value], text: str, flag: str) -> Value:
-    """What the text of a flag says, or the flag's fault."""
+    """Parse the text of a flag, or raise a usage error that names the flag."""
     try:
         return parse(text)
     except UnitError as fault:
@@ -81,22 +81,24 @@ def _exclude(flags: LoadFlags) -> None:
         if getattr(flags, name) is not None
     ]
     if len(shapes) > 1:
-        raise UsageError("several shapes of one load", where=" and ".join(shapes), hint="one of them")
+        raise UsageError(
+            "more than one shape for a load", where=" and ".join(shapes), hint="keep one of them"
+        )
     if flags.think is not None and flags.pace is not None:
         raise UsageError(
-            "a think time and a pace each say when the next request begins",
+            "think time and pace both decide when the next request starts",
             where="--think and --pace",
             hint="one of the two",
         )
     if flags.rate is not None and flags.replay is not None:
         raise UsageError(
-            "a replay has no rate: its due times are in the file",
+            "--replay takes its due times from the file, not from a rate",
             where="--rate and --replay",
             hint="one of the two",
         )
     if flags.replay is not None and flags.arrivals is not None:
         raise UsageError(
-            "a replay has no law: its due times are in the file",
+            "--replay takes its due times from the file, not from a law of arrivals",
             where="--arrivals and --replay",
             hint="one of the two",
         )
@@ -136,7 +138,7 @@ def _closed(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Cl
     for name in ("arrivals", "overflow"):
         if getattr(flags, name) is not None:
             raise UsageError(
-                "means something to a load with a rate only",
+                "needs a load with --rate",
                 where=f"--{name}",
                 hint=f"--rate 100 --{name} ...",
             )
@@ -193,16 +195,16 @@ def _replay(text: str) -> Replay:
     from loadlens.study.parse import load_grammar
 
     written = quantity(load_grammar.replay, text, "--replay")
-    found = engine.read_due_times(written.file, written)
-    if isinstance(found, Replay):
-        return found
-    first, *others = found
+    due_times = engine.read_due_times(written.file, written)
+    if isinstance(due_times, Replay):
+        return due_times
+    first, *others = due_times
     more = "".join(f"; {fault}" for fault in others[:MORE_DUE_TIME_FAULTS])
-    raise UsageError(first + more, where="--replay", hint="due times one a line, rising: 0, 0.25, 1.5")
+    raise UsageError(first + more, where="--replay", hint="one due time per line, ascending: 0, 0.25, 1.5")
 
 
 def _duration_ns(flags: LoadFlags, workload: Closed | Open, warmup_ns: int, feed_ends: bool) -> int | None:
-    """As asked; else the rest of the shape, none where another thing ends it, or 10 s."""
+    """Return the given duration; else the rest of the shape, no limit if requests end it, or 10 s."""
     if flags.duration is not None:
         return quantity(units.duration_ns, flags.duration, "--duration")
     usual = units.duration_ns(DEFAULT_DURATION)

@@ -12,8 +12,8 @@ Variants = Annotated[
     typer.Option(
         "--variant",
         metavar="SERVICE=NAME",
-        help="Run a service in this of its variants; may be repeated. Default: the first whose needs the "
-        "machine meets. Example: --variant api=cowboy",
+        help="Run a service in this variant; repeatable. Default: the first variant that can run on this "
+        "machine. Example: --variant api=cowboy",
     ),
 ]
 
@@ -24,7 +24,7 @@ Method = Annotated[
         "--method",
         "-X",
         metavar="METHOD",
-        help="Use METHOD. Default: GET, with a body POST. Example: -m PUT",
+        help="Use METHOD. Default: GET, or POST with a body. Example: -m PUT",
     ),
 ]
 
@@ -34,7 +34,7 @@ Headers = Annotated[
         "-H",
         "--header",
         metavar="NAME:VALUE",
-        help="Add a header; may be repeated. Example: -H 'Accept: */*'",
+        help="Add a header; repeatable. Example: -H 'Accept: */*'",
     ),
 ]
 
@@ -43,7 +43,7 @@ Expected = Annotated[
     typer.Option(
         "--expect",
         metavar="STATUS,...",
-        help="Take only these statuses as expected. Default: 200 to 399. Example: --expect 200,404",
+        help="Count only these statuses as success. Default: 200 to 399. Example: --expect 200,404",
     ),
 ]
 
@@ -52,17 +52,17 @@ Insecure = Annotated[
     typer.Option(
         "-k",
         "--insecure",
-        help="Take any certificate of an https server. Of no effect on http URLs.",
+        help="Accept any certificate of an https server. No effect on http URLs.",
     ),
 ]
 
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", metavar="N", help="Draw everything random from seed N. Default: a new one, recorded."
+        "--seed", metavar="N", help="Seed every random draw with N. Default: a new seed, which is recorded."
     ),
 ]
 
 Out = Annotated[
-    Path | None, typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR, a new folder.")
+    Path | None, typer.Option("-o", "--out", metavar="DIR", help="Write the record to DIR, a new folder.")
 ]

@@ -1,4 +1,4 @@
-"""`loadlens report RUN` and `loadlens show RUN`: from the record alone, any time later."""
+"""`loadlens report RUN` and `loadlens show RUN`: reports from a record alone, any time later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def report(
         bool,
         typer.Option(
             "--explore",
-            help="Let charts answer to the pointer; the page grows by 0.9 MB. Default: static charts.",
+            help="Make charts interactive; adds 0.9 MB to the page. Default: static charts.",
         ),
     ] = False,
     as_json: Annotated[
@@ -55,10 +55,10 @@ def show(run: Run) -> None:
 
 
 def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:
-    """Analyse a record and put its report beside the trials, for a browser and as text.
+    """Build the report of a record and write it next to the trials, as HTML and Markdown.
 
     Returns:
-        The report, and the two files to open; the Markdown report has its pictures beside it.
+        The report, and the paths of its two files; the pictures of the Markdown report are next to it.
     """
     from loadlens import record
     from loadlens.report import build

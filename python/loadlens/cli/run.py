@@ -1,4 +1,4 @@
-"""`loadlens run STUDY`: a whole experiment: services up, cases, trials, record, report."""
+"""`loadlens run STUDY`: a whole experiment, from starting the services to the report."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with the trials that are not complete, in --out or in the last run of the study. "
+            help="Continue an interrupted run: --out, or the last run of the study. "
             "Example: --resume --out runs/register-2c90",
         ),
     ] = False,
@@ -47,13 +47,13 @@ def run(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Give a param another value; may be repeated. Example: --set hash=threads",
+            help="Override a param; repeatable. Example: --set hash=threads",
         ),
     ] = None,
     variants: Variants = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="Keep the record in DIR. Default: runs/STUDY-xxxx."),
+        typer.Option("-o", "--out", metavar="DIR", help="Write the record to DIR. Default: runs/STUDY-xxxx."),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress.")] = False,
 ) -> None:
@@ -77,7 +77,7 @@ def run(
     except Stopped as stopped:
         if is_record(record):
             command = _resume_command(study, record, quick, settings, variants)
-            sys.stderr.write(f"loadlens: stopped; go on with: {command}\n")
+            sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
         sys.exit(int(stopped.code))
     report, files = write_report(path)
     print_report(report, files=files)
@@ -87,7 +87,7 @@ def run(
 def planned_study(
     file: Path, *, quick: bool, settings: list[str], variants: list[str] | None = None
 ) -> Study:
-    """The study of a file or folder, as planned with these settings."""
+    """Read and plan the study of a file or folder with these settings."""
     import shutil
 
     from loadlens import engine
@@ -122,18 +122,18 @@ def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
         return out
     if not resume:
         return new_run_path(RUNS, study.name)
-    found = latest_run(RUNS, study.name)
-    if found is None:
+    latest = latest_run(RUNS, study.name)
+    if latest is None:
         raise UsageError(
-            f"there is no run of {study.name} to go on with under {RUNS}/",
+            f"no run of {study.name} to continue under {RUNS}/",
             where="--resume",
             hint="start without --resume, or name the record with --out",
         )
-    return found
+    return latest
 
 
 def _warn(study: Study) -> None:
-    """Show what the design cannot answer; notes are left to `check`."""
+    """Print the faults of the design; notes are left to `check`."""
     from loadlens.run import cautions
     from loadlens.study import lint
 
@@ -145,7 +145,7 @@ def _warn(study: Study) -> None:
 
 
 def _plans(study: Study) -> list[Plan]:
-    """The load of each case, as far as it is known before services are up."""
+    """Return the load of each case as far as it is known before services start."""
     from loadlens.model.study import PlannedTrial
     from loadlens.model.workload import Target
     from loadlens.run import engine_plan

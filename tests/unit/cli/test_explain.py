@@ -157,7 +157,7 @@ def test_metrics_of_a_trusted_server_need_no_flag(monkeypatch: pytest.MonkeyPatc
 def test_a_target_that_is_not_on_this_machine_needs_leave(url: str) -> None:
     text = refused(url)
 
-    assert "is no loopback address" in text
+    assert "is not on this machine" in text
     assert "--remote" in text
 
 
@@ -169,8 +169,8 @@ def test_every_loopback_address_is_here(url: str) -> None:
 
 
 def test_urls_of_two_services_are_refused() -> None:
-    assert "another service" in refused(URL, "http://127.0.0.1:8081/")
-    assert "another service" in refused(URL, probe="http://127.0.0.1:8081/ok")
+    assert "not on the same service" in refused(URL, "http://127.0.0.1:8081/")
+    assert "not on the same service" in refused(URL, probe="http://127.0.0.1:8081/ok")
 
 
 def test_a_url_twice_is_refused() -> None:
@@ -183,15 +183,15 @@ def test_a_budget_too_short_for_a_ladder_is_refused() -> None:
 
 
 def test_processes_that_are_not_there_are_refused() -> None:
-    assert "there is no process 4194305" in refused(pids=(4_194_305,))
-    assert "cannot be watched" in refused("http://192.0.2.1/", remote=True, pids=(os.getpid(),))
+    assert "no process 4194305" in refused(pids=(4_194_305,))
+    assert "cannot watch a process" in refused("http://192.0.2.1/", remote=True, pids=(os.getpid(),))
 
 
 def test_a_command_beside_a_pid_or_a_listener_is_refused() -> None:
     assert "one of the two" in refused(start="serve", pids=(os.getpid(),))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        assert "somebody listens" in refused(url, start="serve")
+        assert "another process already listens" in refused(url, start="serve")
 
 
 def test_metrics_that_are_none_are_refused(exporting: str) -> None:
@@ -233,7 +233,7 @@ def test_a_fault_of_input_exits_2_and_starts_nothing(tmp_path: Path) -> None:
 def test_flags_of_urls_beside_a_study_are_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["explain", str(tmp_path), "--pid", "1"])
 
-    assert "says itself what is asked" in str(done.exception)
+    assert "defines its own load" in str(done.exception)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/x", "./study", "study.yaml"])
@@ -246,4 +246,4 @@ def test_a_path_that_is_not_there_is_not_taken_for_a_url(path: str) -> None:
 def test_a_study_stands_alone(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["explain", str(tmp_path), URL])
 
-    assert "stands alone" in str(done.exception)
+    assert "cannot be combined" in str(done.exception)
