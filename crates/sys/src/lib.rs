@@ -1,5 +1,5 @@
-//! What our servers (the origin, the fault proxy, the specimens) share: system calls, each wrapped once, and a slab of
-//! connections.
+//! System calls, each wrapped once, and a slab of connections: the parts that our servers share (the origin, the fault
+//! proxy, the specimens).
 //!
 //! Thin and without policy. Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed. The
 //! `unsafe` of servers is here; besides, the proxy takes over sockets that the engine opens, and the specimens vouch that
@@ -27,7 +27,7 @@ pub use socket::{
     reset_on_close, send, unacknowledged,
 };
 
-/// What a call returned, if that is no failure.
+/// The result of a call, or the error that errno holds.
 fn check(code: libc::c_int) -> io::Result<libc::c_int> {
     if code < 0 {
         Err(io::Error::last_os_error())

@@ -8,7 +8,7 @@ pub struct Slab<T> {
     free: Vec<u32>,
 }
 
-/// The bit of a token that tells two slabs of one epoll instance apart.
+/// The bit of a token that separates the tokens of two slabs in one epoll instance.
 pub const KIND: u64 = 1 << 31;
 /// Tokens from here on belong to no slab: for listeners and bells.
 pub const RESERVED: u64 = u64::MAX - 7;
