@@ -272,12 +272,12 @@ def rooms() -> Drawing:
 
 def crates() -> dict[str, list[str]]:
     """Return every crate with our crates that it is built on, the lowest first, from the Cargo.toml files."""
-    found = {}
+    built_on = {}
     for path in sorted((ROOT / "crates").glob("*/Cargo.toml")):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         ours = [name.removeprefix("loadlens-") for name in content["dependencies"] if "loadlens-" in name]
-        found[content["package"]["name"].removeprefix("loadlens-")] = ours
-    return {name: found[name] for name in TopologicalSorter(found).static_order()}
+        built_on[content["package"]["name"].removeprefix("loadlens-")] = ours
+    return {name: built_on[name] for name in TopologicalSorter(built_on).static_order()}
 
 
 def _lowest_first(table: dict[str, list[str]]) -> dict[str, int]:
@@ -437,16 +437,16 @@ def one_number() -> Drawing:
         for column, (name, words, path) in enumerate(stations):
             x = 20 + step * column
             boxes.append(it.box(x, y, width, kind, name, words, f"`{_short(path, name)}`"))
-        for one, two in pairwise(boxes):
-            it.arrow(one.right, two.left)
+        for first, second in pairwise(boxes):
+            it.arrow(first.right, second.left)
         drawn.append(boxes)
     record = it.box(
         20, 134, 860, "disk", "record on disk", "intervals.hlog: a compressed histogram per interval"
     )
     it.arrow(drawn[0][-1].bottom(), (drawn[0][-1].bottom()[0], record.y))
     it.arrow((drawn[1][0].top()[0], record.bottom()[1]), drawn[1][0].top())
-    last, first = drawn[1][-1].bottom(), drawn[2][0].top()
-    it.arrow(last, (last[0], 316), (first[0], 316), first)
+    end, start = drawn[1][-1].bottom(), drawn[2][0].top()
+    it.arrow(end, (end[0], 316), (start[0], 316), start)
     return it
 
 

@@ -33,4 +33,4 @@ def test_the_index_names_every_decision_once_by_its_title() -> None:
 def test_no_number_is_used_twice() -> None:
     numbers = [path.name[:4] for path in PAGES]
 
-    assert all(one < two for one, two in pairwise(numbers))
+    assert all(first < second for first, second in pairwise(numbers))

@@ -26,7 +26,7 @@ def recipes() -> str:
 def places_of(path: str, room: str = "") -> list[Path]:
     """Return what a path means: from the root, from the package, or from a room; `NAME` is any name."""
     pattern = PLACEHOLDER.sub("*", path.rstrip("/"))
-    return [found for base in (ROOT, PACKAGE, PACKAGE / room) for found in base.glob(pattern)]
+    return [place for base in (ROOT, PACKAGE, PACKAGE / room) for place in base.glob(pattern)]
 
 
 def test_every_path_of_the_map_exists() -> None:
