@@ -1,4 +1,4 @@
-"""What this machine can be trusted with (`doctor`): what stands in the way, how punctual the generator is.
+"""Checks of this machine (`doctor`): sources of distortion, and the accuracy of the generator.
 
 `of_machine` reads and watches the machine for a second; `measure` drives the engine against a server of our
 own that does nothing, so that all lateness is the generator's or the machine's. Run as a program this is
@@ -38,7 +38,7 @@ from loadlens.run import external
 State = Literal["ok", "caution", "bad", "unknown"]
 
 WATCH_S = 1.0
-OWN_DESCRIPTORS = 64  # the lab's own files, beside one for each connection
+OWN_DESCRIPTORS = 64  # the lab's own files, besides one per connection
 BUSY_SHARE = 0.05  # of all CPUs, by others, above which small effects drown
 STEAL_SHARE = 0.01
 FEW_PORTS = 20_000
@@ -135,7 +135,7 @@ def _backlog(facts: Mapping[str, Any]) -> Check:
 
 
 def _background(seconds: float) -> Iterator[Check]:
-    """What others do with the CPUs while we only wait."""
+    """Measure the CPU use of other programs while the lab only waits."""
     before = _cpu_ticks()
     time.sleep(seconds)
     after = _cpu_ticks()
@@ -168,7 +168,7 @@ def _cpu_ticks() -> dict[str, int] | None:
 
 
 def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
-    """What the study asks of the machine."""
+    """Check the needs of the study against the machine."""
     checks = [_programs(study), *([made] if (made := _drivers(study)) is not None else [])]
     wanted = max((_connections(case.workload, case.connection) for case in study.cases), default=0)
     soft, hard = facts["max_descriptors"]
@@ -242,7 +242,7 @@ def measure(seconds: float = MEASURE_S) -> Calibration:
 
 
 def _ceiling(own: Sequence[int], servers: Sequence[int], seconds: float) -> Ceiling:
-    """How many requests a second engine threads on the cores `own` get answered."""
+    """Measure the requests per second that engine threads on the cores `own` reach."""
     connections = CONNECTIONS_PER_THREAD * len(own)
     result = _patiently(Closed(users=connections), own, servers, seconds)
     generator, requests = result["generator"], result["streams"][0]["requests"]
@@ -264,7 +264,7 @@ def _ceiling(own: Sequence[int], servers: Sequence[int], seconds: float) -> Ceil
 
 
 def _lateness(rate_per_s: float, own: Sequence[int], servers: Sequence[int], seconds: float) -> Lateness:
-    """How late requests go out that are due on a fixed grid."""
+    """Measure the lateness of requests that are due on a fixed grid."""
     workload = Open(rate_per_s=rate_per_s, max_in_flight=1000)
     result = _patiently(workload, own, servers, seconds)
     lag = result["streams"][0]["lag_s"]
@@ -309,10 +309,10 @@ def _patiently(
         stream = result["streams"][0]
         if stream["lag_s"]["max"] is not None and stream["response_time_s"]["count"]:
             return result
-    n, told = stream["requests"], "".join(f"; {reason}" for reason in result["generator"]["reasons"])
+    n, reasons = stream["requests"], "".join(f"; {reason}" for reason in result["generator"]["reasons"])
     raise EngineError(
         f"nothing came of {TRIES} tries, the last of {length_s:g} s: {n['issued']} of {n['due']} due "
-        f"requests left and {n['answered']} were answered, none of them in the measured part{told}",
+        f"requests left and {n['answered']} were answered, none of them in the measured part{reasons}",
         hint="measure again when other programs leave the generator a core",
     )
 
@@ -351,10 +351,10 @@ def _null_server(cores: Sequence[int]) -> Iterator[Target]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     try:
-        said = process.stdout.readline() if process.stdout is not None else ""
-        if not said.strip().isdecimal():
+        line = process.stdout.readline() if process.stdout is not None else ""
+        if not line.strip().isdecimal():
             raise EngineError("the server that does nothing did not start")
-        port = int(said)
+        port = int(line)
         yield Target("127.0.0.1", port, f"127.0.0.1:{port}")
     finally:
         for pipe in (process.stdin, process.stdout):

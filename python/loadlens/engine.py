@@ -65,7 +65,7 @@ class Run:
             ) from fault
 
     def notes(self) -> list[str]:
-        """What may go wrong on this machine, known before the start; it stands in the result too."""
+        """Problems of this machine known before the start; the result has them too."""
         return self._run.notes()
 
     def start(self) -> None:
@@ -76,7 +76,7 @@ class Run:
             raise EngineError(f"the generator cannot start: {fault}") from fault
 
     def progress(self) -> Progress:
-        """Where the run stands; cheap, any time."""
+        """Return a snapshot of the run; cheap, any time."""
         content: Progress = json.loads(self._run.progress())
         return content
 
@@ -98,8 +98,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptAsked:
-    """What a script of wrk is given."""
+class ScriptSpec:
+    """Input of a wrk script."""
 
     script: str | None  # its file; none: there is none
     scheme: str
@@ -124,7 +124,7 @@ class Script:
         ScriptError: It does not load, fails, or makes something that is no request.
     """
 
-    def __init__(self, asked: ScriptAsked) -> None:
+    def __init__(self, asked: ScriptSpec) -> None:
         try:
             self._script = _engine.Script(json.dumps(asdict(asked)))
         except ConnectionError as fault:
@@ -144,7 +144,7 @@ class Script:
             raise EngineError(f"the generator cannot start: {fault}") from fault
 
     def fault(self) -> str | None:
-        """What went wrong in it while it ran; only after the end."""
+        """Return the script's runtime errors; only after the end."""
         return self._script.fault()
 
     def figures(self, measured_ns: int, connections: int) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def validate(plan_json: str) -> tuple[PlanFault, ...]:
 
 
 def check_template(text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()) -> str | None:
-    """What is wrong with one template, given the names that it may use and feeds; none: nothing."""
+    """Check one template against the names and feeds that it may use; `None` if valid."""
     return _engine.check_template(text, list(names), list(feeds))
 
 
@@ -198,7 +198,7 @@ def open_feed(path: Path, format: str) -> _engine.FeedFile:
 
 
 def check_pattern(text: str, group: int | None = None) -> str | None:
-    """What is wrong with one regular expression of which a group is wanted; none: nothing."""
+    """Check one regular expression that needs a group; `None` if valid."""
     return _engine.check_pattern(text, group)
 
 
@@ -235,7 +235,7 @@ def serve_proxy(settings_json: str, ends: Sequence[int], listening: Callable[[in
     Args:
         settings_json: Where it stands and what it does wrong.
         ends: Descriptors.
-        listening: Told the port of the clients and that of the books, once both are taken.
+        listening: Called with the client port and the port of the counts, once both are bound.
 
     Raises:
         PlanError: The settings are bad; every fault is named.
@@ -249,7 +249,7 @@ def serve_proxy(settings_json: str, ends: Sequence[int], listening: Callable[[in
 
 
 def read_due_times(path: str, text: ReplayText) -> Replay | tuple[str, ...]:
-    """What a file of due times holds, or what is wrong with it, each with file and line."""
+    """Read a file of due times, or return its faults, each with file and line."""
     try:
         arrivals, last_ns, peak, digest = _engine.read_due_times(
             path, text.column, text.speed, text.from_first

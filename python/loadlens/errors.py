@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a shell or a CI job sees. Documented in docs/reference/exit-codes.md; each has a test."""
+    """Exit codes for a shell or a CI job. Documented in docs/reference/exit-codes.md; each has a test."""
 
     OK = 0
     BUG = 1

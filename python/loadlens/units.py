@@ -120,8 +120,8 @@ _SECONDS_PER: Final = {None: 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600
 def count(value: object, *, at_least: int = 0, at_most: int = LARGEST_COUNT) -> int:
     """A whole number: `100`, `1k`, `2.5M`."""
     number = _plain_number(value)
-    if number is None and isinstance(value, str) and (found := _COUNT.fullmatch(value.strip())):
-        number = Fraction(found[1]) * _MULTIPLES[found[2]]
+    if number is None and isinstance(value, str) and (match := _COUNT.fullmatch(value.strip())):
+        number = Fraction(match[1]) * _MULTIPLES[match[2]]
     if number is None:
         raise UnitError(f"{shown(value)} is not a count", _COUNT_EXAMPLE)
     if number.denominator != 1:
@@ -136,8 +136,8 @@ def count(value: object, *, at_least: int = 0, at_most: int = LARGEST_COUNT) -> 
 def rate_per_s(value: object) -> float:
     """A rate per second, above 0: `50`, `20/s`, `3000/m`, `15k/min`."""
     number = _plain_number(value)
-    if number is None and isinstance(value, str) and (found := _RATE.fullmatch(value.strip())):
-        number = Fraction(found[1]) * _MULTIPLES[found[2]] / _SECONDS_PER[found[3]]
+    if number is None and isinstance(value, str) and (match := _RATE.fullmatch(value.strip())):
+        number = Fraction(match[1]) * _MULTIPLES[match[2]] / _SECONDS_PER[match[3]]
     if number is None:
         raise UnitError(f"{shown(value)} is not a rate", _RATE_EXAMPLE)
     if not 0 < number <= 10**9:
@@ -148,8 +148,8 @@ def rate_per_s(value: object) -> float:
 def size_bytes(value: object) -> int:
     """A size in bytes: `512`, `64KiB`, `10MB` (powers of ten), `2GiB` (powers of two)."""
     number = _plain_number(value)
-    if number is None and isinstance(value, str) and (found := _SIZE.fullmatch(value.strip())):
-        number = Fraction(found[1]) * _bytes_per(found[2] or "B")
+    if number is None and isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
+        number = Fraction(match[1]) * _bytes_per(match[2] or "B")
     if number is None or number.denominator != 1 or not 0 <= number <= LARGEST_COUNT:
         raise UnitError(f"{shown(value)} is not a size in whole bytes", _SIZE_EXAMPLE)
     return int(number)
@@ -173,10 +173,10 @@ def share(value: object, *, at_most: float | None = 1.0) -> float:
         if not 0 <= number <= 1:
             raise UnitError(f"{shown(value)} is not a share between 0 and 1", _SHARE_EXAMPLE)
         return float(number)
-    found = re.fullmatch(rf"({_NUMBER})\s*%", value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = re.fullmatch(rf"({_NUMBER})\s*%", value.strip()) if isinstance(value, str) else None
+    if match is None:
         raise UnitError(f"{shown(value)} is not a percentage", _SHARE_EXAMPLE)
-    fraction = float(Fraction(found[1]) / 100)
+    fraction = float(Fraction(match[1]) / 100)
     if fraction > (1e6 if at_most is None else at_most):
         raise UnitError(
             f"a percentage here is at most {100 * (at_most or 1e6):g}%, got {shown(value)}", "30%"
@@ -186,9 +186,7 @@ def share(value: object, *, at_most: float | None = 1.0) -> float:
 
 # ------------------------------------------------------------------------------------------ plain scalars
 
-_MOST_DIGITS: Final = (
-    40  # far beyond 64 bits, of which whoever uses it speaks; reading very many is quadratic
-)
+_MOST_DIGITS: Final = 40  # far beyond 64 bits, which the caller checks; reading many digits is quadratic
 _INT: Final = re.compile(r"[-+]?[0-9]+")
 _OCTAL: Final = re.compile(r"0o[0-7]+")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]+")
@@ -226,7 +224,7 @@ def scalar(text: str) -> str | int | float | bool | None:
 
 
 def fits_64_bits(number: int) -> bool:
-    """Whether a whole number comes to the engine exactly; others become the nearest float."""
+    """True if the engine receives the whole number exactly; others become the nearest float."""
     return -(2**63) <= number < 2**64
 
 

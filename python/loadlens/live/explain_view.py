@@ -17,7 +17,7 @@ MOST_LEVELS = 6  # of the levels so far, the last ones
 
 @dataclass(slots=True)
 class SearchState:
-    """What is known of the search so far."""
+    """State of the search so far."""
 
     title: str
     budget_s: float
@@ -64,7 +64,7 @@ def lines(state: SearchState, at: float) -> list[str]:
     if state.levels:
         shown = list(state.levels.items())[-MOST_LEVELS:]
         drawn.append("  so far " + "   ".join(f"{words.plain(name)} {gave}" for name, gave in shown))
-    drawn += [f"  note   ▲ {words.plain(said)}" for said in state.run.warnings[-1:]]
+    drawn += [f"  note   ▲ {words.plain(warning)}" for warning in state.run.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.run.stopping else ""
     drawn.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
     return drawn

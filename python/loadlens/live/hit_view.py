@@ -42,12 +42,12 @@ class HitView(Place):
         self._last_second = -1
 
     def caution(self, words_: str) -> None:
-        """Say one thing that bears on the load, above what is drawn."""
-        said = f"{words.GLYPHS['caution']} {words.plain(words_)}"
+        """Print one caution about the load, above the live view."""
+        line = f"{words.GLYPHS['caution']} {words.plain(words_)}"
         if self.console is None:
-            print(said.encode(sys.stderr.encoding or "ascii", "replace").decode(), file=sys.stderr)
+            print(line.encode(sys.stderr.encoding or "ascii", "replace").decode(), file=sys.stderr)
         else:
-            self.console.print(said, highlight=False, markup=False)
+            self.console.print(line, highlight=False, markup=False)
 
     def update(self, progress: Progress) -> None:
         """Take one snapshot and draw it."""
@@ -123,11 +123,11 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
 
 def sparkline(values: list[float | None], *, from_zero: bool = False) -> str:
     """Bars of equal width, scaled to the largest; a dot where nothing was measured."""
-    known = [value for value in values if value is not None]
-    if not known:
+    drawn = [value for value in values if value is not None]
+    if not drawn:
         return "·" * len(values)
-    top = max(known)
-    bottom = 0.0 if from_zero else min(known) / 2
+    top = max(drawn)
+    bottom = 0.0 if from_zero else min(drawn) / 2
     span = top - bottom
     return "".join(
         "·"
@@ -154,9 +154,9 @@ def _heading(title: str, progress: Progress, width: int) -> str:
 
 def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
     """The last seconds as densities on one log axis: a second hump or a stall shows as a band."""
-    known = [upper for second in seconds for upper, count in second["histogram"] if count]
-    low = math.floor(math.log10(min(known))) if known else -4
-    low = min(low, 1 - STRIP_DECADES + (math.ceil(math.log10(max(known))) if known else 1))
+    uppers = [upper for second in seconds for upper, count in second["histogram"] if count]
+    low = math.floor(math.log10(min(uppers))) if uppers else -4
+    low = min(low, 1 - STRIP_DECADES + (math.ceil(math.log10(max(uppers))) if uppers else 1))
     decades = (10.0 ** (low + decade) / scale.factor for decade in range(STRIP_DECADES))
     marks = "".join(f"{mark:<{BINS_PER_DECADE}g}" for mark in decades)
     rows = [f"  {scale.name + ' (log)':<12}{marks}"]
@@ -175,8 +175,8 @@ def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
 
 def _health(progress: Progress) -> str:
     busy, late = progress["generator"]["busy"] or 0.0, progress["generator"]["lag_p99_s"]
-    said = f"busy {100 * busy:.0f} %" + (
+    text = f"busy {100 * busy:.0f} %" + (
         "" if late is None else f", late {numbers.with_unit(late, 's')} at p99"
     )
     verdict = "▲ generator is near its limit" if busy >= 0.95 else "● generator keeps up"
-    return f" {verdict}: {said}   Ctrl-C stops and reports"
+    return f" {verdict}: {text}   Ctrl-C stops and reports"

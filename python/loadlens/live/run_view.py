@@ -25,7 +25,7 @@ PER_SECOND = numbers.scale("1/s")
 
 @dataclass(slots=True)
 class RunState:
-    """What is known of the run so far."""
+    """State of the run so far."""
 
     started: events.RunStarted | None = None
     trial: events.TrialStarted | None = None
@@ -78,7 +78,7 @@ class RunState:
 
 
 class EventView(Place):
-    """Draws what events tell, at most five times a second; a `Progress`.
+    """Draws the events of a run, at most five times per second; a `Progress`.
 
     Args:
         take: Learns from one event that came at a time.
@@ -127,7 +127,7 @@ def lines(state: RunState, at: float) -> list[str]:
         drawn += [_trial_line(state, at), _bar_line(state, at)]
     drawn.append(f"  now    {words.plain(now_words(state))}")
     drawn.append(f"  done   {_done(state)}")
-    drawn += [f"  note   ▲ {words.plain(said)}" for said in state.warnings[-1:]]
+    drawn += [f"  note   ▲ {words.plain(warning)}" for warning in state.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.stopping else "stop: Ctrl-C"
     drawn.append(f"  record {state.started.path}   {ending}, go on: loadlens run ... --resume")
     return drawn
@@ -149,15 +149,15 @@ def _trial_line(state: RunState, at: float) -> str:
     case, block = state.trial.planned.case, state.trial.planned.block
     left, low, high = _left_s(state, at)
     if low is None or high is None:
-        said = f"planned {numbers.duration(left)} more"
+        text = f"planned {numbers.duration(left)} more"
     else:
         unit = 60.0 if left >= 120 else 1.0
         ends = f" ({low / unit:.0f}–{high / unit:.0f})" if round(low / unit) != round(high / unit) else ""
-        said = f"{numbers.duration(left)} left{ends}"
+        text = f"{numbers.duration(left)} left{ends}"
     name = words.cut(words.plain(case.name), 40)
     again = f" attempt {state.trial.attempt}" if state.trial.attempt > 1 else ""
     count = f"trial {state.trial.number} of {state.trial.trials}"
-    return f"{count}   {name}   block {block} of {case.trials}{again}   {said}"
+    return f"{count}   {name}   block {block} of {case.trials}{again}   {text}"
 
 
 def _bar_line(state: RunState, at: float) -> str:

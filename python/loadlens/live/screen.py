@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """What views draw in, from its `with` on; leaving it erases what was drawn.
+    """Drawing area of a live view inside a `with`; leaving it erases the drawing.
 
     Args:
         shown: Whether there is a terminal to draw on; without one nothing is drawn.
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def console(self) -> Console | None:
-        """What is drawn on; none outside the `with` and without a terminal."""
+        """The terminal; `None` outside the `with`, and without a terminal."""
         return None if self._live is None else self._live.console
 
     def draw(self, picture: RenderableType) -> None:

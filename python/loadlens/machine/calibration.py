@@ -1,4 +1,4 @@
-"""What `doctor` measured of this machine, kept for the results of later loads.
+"""Results of `doctor` for this machine, kept for later loads.
 
 It belongs to one machine in one state (`fingerprint`): another kernel, core count or clock makes it void.
 It is a cache: what cannot be read is not there.
@@ -36,7 +36,7 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How the generator kept due times that nothing but the machine could delay."""
+    """Lateness of the generator where only the machine can delay it."""
 
     rate_per_s: float
     p50_s: float
@@ -48,7 +48,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """How late a sleep of a millisecond ends, and what reading the clock costs."""
+    """Lateness of a 1 ms sleep, and the cost of reading the clock."""
 
     late_p50_s: float
     late_p99_s: float
@@ -58,7 +58,7 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What this machine and this version of the generator can do."""
+    """Capability of this machine with this version of the generator."""
 
     fingerprint: str
     made: str  # date and time, UTC, ISO 8601
@@ -81,9 +81,9 @@ def fingerprint() -> str:
 
 
 def place(name: str) -> Path:
-    """Where the calibration of a machine is kept: the user's cache folder."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
+    """Return the calibration file in the user's cache folder."""
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
     return root / "loadlens" / f"calibration-{name}.json"
 
 
@@ -102,27 +102,27 @@ def of_this_machine() -> Calibration | None:
     name = fingerprint()
     try:
         with place(name).open("rb") as file:
-            told = json.loads(file.read(LARGEST_BYTES))
-        if told["schema_version"] != SCHEMA_VERSION or told["fingerprint"] != name:
+            content = json.loads(file.read(LARGEST_BYTES))
+        if content["schema_version"] != SCHEMA_VERSION or content["fingerprint"] != name:
             return None
-        return _read(told)
+        return _read(content)
     except (OSError, RuntimeError, ValueError, TypeError, KeyError):
         return None
 
 
-def _read(told: Mapping[str, Any]) -> Calibration:
+def _read(content: Mapping[str, Any]) -> Calibration:
     return Calibration(
-        fingerprint=str(told["fingerprint"]),
-        made=str(told["made"]),
-        one_thread=Ceiling(**told["one_thread"]),
-        all_threads=Ceiling(**told["all_threads"]),
-        lateness=tuple(Lateness(**part) for part in told["lateness"]),
-        timer=Timer(**told["timer"]),
+        fingerprint=str(content["fingerprint"]),
+        made=str(content["made"]),
+        one_thread=Ceiling(**content["one_thread"]),
+        all_threads=Ceiling(**content["all_threads"]),
+        lateness=tuple(Lateness(**part) for part in content["lateness"]),
+        timer=Timer(**content["timer"]),
     )
 
 
 def reach(generator: Mapping[str, Any], made: Calibration | None) -> dict[str, Any] | None:
-    """How far a load was from the ceiling of its machine.
+    """Return the load as a share of the ceiling of its machine.
 
     Args:
         generator: That part of an engine's result.

@@ -18,7 +18,7 @@ def around(controller: str, *, who: str = "self", proc: Path = PROC) -> Iterator
     Args:
         controller: `cpu`, `memory` ...
         who: Its pid, or `self`.
-        proc: Where the kernel tells about processes.
+        proc: The mounted proc file system.
     """
     own: dict[str, str] = {}
     for line in (proc / who / "cgroup").read_text().splitlines():
@@ -37,10 +37,10 @@ def around(controller: str, *, who: str = "self", proc: Path = PROC) -> Iterator
 def binding(pid: int, *, proc: Path = PROC) -> Path | None:
     """The group around a process that bounds its CPU time most; none: no bound that we can see."""
     try:
-        found = [folder for _, folder in around("cpu", who=str(pid), proc=proc)]
+        folders = [folder for _, folder in around("cpu", who=str(pid), proc=proc)]
     except (OSError, ValueError):
         return None
-    quotas = {folder: cpu_quota(folder) for folder in found}
+    quotas = {folder: cpu_quota(folder) for folder in folders}
     bound = {folder: quota / period for folder, (quota, period) in quotas.items() if quota}
     return min(bound, key=lambda folder: bound[folder], default=None)
 
@@ -48,33 +48,33 @@ def binding(pid: int, *, proc: Path = PROC) -> Path | None:
 def bounds(pid: int, *, proc: Path = PROC) -> tuple[Path, ...]:
     """The groups around a process that bound its CPU time and its memory most.
 
-    A group of version 2 tells of both: one that bounds CPU time is taken, and no second one beside it.
+    A version 2 group covers both: the group that bounds CPU time is taken, and no second one.
     """
     cpu = binding(pid, proc=proc)
     try:
-        found = list(around("memory", who=str(pid), proc=proc))
+        folders = list(around("memory", who=str(pid), proc=proc))
     except (OSError, ValueError):
-        found = []
-    sizes = {folder: size for _, folder in found if (size := memory_bound(folder)) is not None}
+        folders = []
+    sizes = {folder: size for _, folder in folders if (size := memory_bound(folder)) is not None}
     memory = min(sizes, key=lambda folder: sizes[folder], default=None)
-    if cpu is not None and (2, memory) in found:
+    if cpu is not None and (2, memory) in folders:
         memory = None
     return tuple(folder for folder in (cpu, memory) if folder is not None)
 
 
 def memory_bound(folder: Path) -> int | None:
     """Bytes that a group may have, pages of files included; none: as many as there are."""
-    said = words(folder / "memory.max") or words(folder / "memory.limit_in_bytes")
-    return int(said[0]) if said and said[0].isdecimal() and int(said[0]) < _UNBOUND else None
+    fields = words(folder / "memory.max") or words(folder / "memory.limit_in_bytes")
+    return int(fields[0]) if fields and fields[0].isdecimal() and int(fields[0]) < _UNBOUND else None
 
 
 def cpu_quota(folder: Path) -> tuple[int, int]:
     """Microseconds of CPU time and of the period in which they may be used; zeros: no quota."""
-    said = words(folder / "cpu.max") or [
+    fields = words(folder / "cpu.max") or [
         *words(folder / "cpu.cfs_quota_us"),
         *words(folder / "cpu.cfs_period_us"),
     ]
-    numbers = [int(word) for word in said if word.isdecimal()]
+    numbers = [int(word) for word in fields if word.isdecimal()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 and all(numbers) else (0, 0)
 
 

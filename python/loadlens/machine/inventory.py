@@ -1,4 +1,4 @@
-"""What this machine is, as far as it can be read without rights; what cannot be read is null.
+"""Facts about this machine that need no privileges; what cannot be read is null.
 
 Not known is not the same as not there. No environment variable is taken.
 """
@@ -15,7 +15,7 @@ CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocks
 
 
 def facts() -> dict[str, Any]:
-    """What stays the same through a run."""
+    """Return the facts that stay the same during a run."""
     return {
         "cpu_model": _cpu_model(),
         "cores": os.cpu_count(),
@@ -37,7 +37,7 @@ def facts() -> dict[str, Any]:
 
 
 def identity() -> dict[str, Any]:
-    """What makes a measurement of this machine void when it changes."""
+    """Return the facts whose change makes a calibration void."""
     return {
         "cpu_model": _cpu_model(),
         "cores_allowed": len(os.sched_getaffinity(0)),
@@ -52,7 +52,7 @@ def identity() -> dict[str, Any]:
 
 
 def changing_facts() -> dict[str, Any]:
-    """Those of the facts that may change from trial to trial and are cheap to read."""
+    """Return the facts that may change between trials and are cheap to read."""
     return {
         "cores_allowed": len(os.sched_getaffinity(0)),
         "clocksource": _text(CLOCK_SOURCE),
@@ -121,8 +121,8 @@ def _turbo() -> str | None:
 
 def _mitigations() -> dict[str, str]:
     folder = CPU / "vulnerabilities"
-    found = {path.name: _text(path) for path in sorted(folder.glob("*"))}
-    return {name: words for name, words in found.items() if words is not None}
+    files = {path.name: _text(path) for path in sorted(folder.glob("*"))}
+    return {name: words for name, words in files.items() if words is not None}
 
 
 def _ephemeral_ports() -> list[int] | None:

@@ -1,4 +1,4 @@
-"""Which sockets processes listen on, as the kernel tells it."""
+"""Listening sockets of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROC = Path("/proc")
 
 def listeners() -> dict[str, int]:
     """The sockets that listen on this machine: inode to port."""
-    found = {}
+    ports = {}
     for name in ("tcp", "tcp6"):
         try:
             lines = (_PROC / "net" / name).read_text().splitlines()[1:]
@@ -21,15 +21,15 @@ def listeners() -> dict[str, int]:
         for line in lines:
             fields = line.split()
             if fields[3] == _LISTEN:
-                found[fields[9]] = int(fields[1].rpartition(":")[2], 16)
-    return found
+                ports[fields[9]] = int(fields[1].rpartition(":")[2], 16)
+    return ports
 
 
 def ports_of(pid: int) -> tuple[int, ...]:
     """Ports that a process or anything it started listens on, ascending; empty also where we may not look."""
-    known = listeners()
-    family = [sockets_of(one) or set() for one in with_descendants((pid,))]
-    return tuple(sorted({known[inode] for own in family for inode in own if inode in known}))
+    ports = listeners()
+    family = [sockets_of(member) or set() for member in with_descendants((pid,))]
+    return tuple(sorted({ports[inode] for own in family for inode in own if inode in ports}))
 
 
 def with_descendants(pids: Sequence[int]) -> set[int]:
@@ -53,7 +53,7 @@ def _parent(pid: str) -> int:
 
 def sockets_of(pid: int) -> set[str] | None:
     """Inodes of a process's sockets; none: we may not look."""
-    found = set()
+    inodes = set()
     try:
         for entry in (_PROC / str(pid) / "fd").iterdir():
             try:
@@ -61,9 +61,9 @@ def sockets_of(pid: int) -> set[str] | None:
             except OSError:
                 continue  # closed meanwhile
             if target.startswith("socket:["):
-                found.add(target[8:-1])
+                inodes.add(target[8:-1])
     except FileNotFoundError:
         return set()  # it ended meanwhile
     except OSError:
         return None
-    return found
+    return inodes

@@ -1,1 +1,1 @@
-"""What every medium shares: colours, the form of numbers, words, and charts. No I/O, no layout."""
+"""Presentation shared by every medium: colours, number format, words, charts. No I/O, no layout."""

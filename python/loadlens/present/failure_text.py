@@ -1,4 +1,4 @@
-"""Why requests failed: from the samples that the engine keeps of each class to words and one thing to try.
+"""Failures in words: from the samples that the engine keeps per class to a cause and one thing to try.
 
 The engine says what it saw (`crates/engine/src/transport/tls/words.rs`), and so does the lab of what it asks
 itself (`asking.py`); what helps depends on who asks: `hit` has flags, `explain` has fewer, a study has keys.
@@ -42,7 +42,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """What to say of a reason that the engine words so."""
+    """Wording of a reason reported by the engine."""
 
     sign: str  # what stands in the engine's words
     words: str  # in place of them; empty: they stay
@@ -144,8 +144,8 @@ _SEE_HANDSHAKE = "openssl s_client -connect HOST:PORT shows the handshake"
 
 def why(sample: str) -> str:
     """The reason in a sample such as `0.012 s, step look, user 3: the connection was reset`."""
-    found = _SAMPLE.fullmatch(sample)
-    return found[1] if found else sample
+    match = _SAMPLE.fullmatch(sample)
+    return match[1] if match else sample
 
 
 def reasons(kind: str, samples: Iterable[str]) -> tuple[Reason, ...]:

@@ -17,7 +17,7 @@ from typing import Literal
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 
 EN_DASH = "–"
-MINUS = "−"  # a hyphen beside an en dash is read as one
+MINUS = "−"  # next to an en dash, a hyphen would be read as one
 OPEN = "open"
 
 ShownState = Literal["measured", "undecided", "not measured", "invalid"]
@@ -192,17 +192,17 @@ def show(figure: Figure, on: Scale | None = None, *, invalid: bool = False) -> S
 
 
 def is_exact(figure: Estimate) -> bool:
-    """Whether the figure was counted, so that it needs no interval."""
+    """True if the figure was counted and needs no interval."""
     return "exact" in figure.method or (figure.low == figure.point == figure.high)
 
 
 def is_predicted(figure: Estimate) -> bool:
-    """Whether the figure is what a model says, not what was measured."""
+    """True if the figure comes from a model, not from a measurement."""
     return "predict" in figure.method
 
 
 def is_lower_bound(figure: Estimate) -> bool:
-    """Whether all that is known is `more than`: a censored quantile, a rate that the generator limited."""
+    """True if the figure is a lower bound: a censored quantile, or a rate limited by the generator."""
     return not is_exact(figure) and figure.high is None and figure.low == figure.point
 
 
@@ -237,7 +237,7 @@ def _show_estimate(figure: Estimate, on: Scale | None, state: ShownState) -> Sho
 
 
 def origin_of(figure: Estimate) -> str:
-    """What a figure is from: `5 trials, 1.20 M requests`, `within one trial, 9,600 requests`, `exact`."""
+    """Describe its origin: `5 trials, 1.20 M requests`, `within one trial, 9,600 requests`, `exact`."""
     if is_exact(figure):
         return "exact"
     trials = "within one trial" if figure.trials == 1 else f"{figure.trials} trials" if figure.trials else ""
@@ -246,8 +246,8 @@ def origin_of(figure: Estimate) -> str:
 
 
 def _middle(low: float | None, high: float | None) -> float | None:
-    known = [v for v in (low, high) if v is not None and math.isfinite(v)]
-    return sum(known) / len(known) if known else None
+    finite = [v for v in (low, high) if v is not None and math.isfinite(v)]
+    return sum(finite) / len(finite) if finite else None
 
 
 def _end(bound: float | None, on: Scale, place: int | None) -> str:
@@ -299,7 +299,7 @@ def short(figure: Figure | None) -> str:
 
 
 def ends(low: float | None, high: float | None, *more: str) -> str:
-    """` (0.98–1.00; limit 0.85)`: what stands behind a figure; nothing of ends that nobody knows."""
+    """` (0.98–1.00; limit 0.85)`: interval and limit after a figure; unknown ends are left out."""
     parts = list(more)
     if low is not None or high is not None:
         parts.insert(0, f"{_interval_end(low)}{EN_DASH}{_interval_end(high)}")

@@ -15,12 +15,12 @@ def parts(services: Iterable[Service]) -> str:
 
 
 def is_plain(service: Service) -> bool:
-    """Whether it is one process that runs in one way only and without limits."""
+    """True for a single process without variants and without limits."""
     return service.use == "process" and service.replicas == 1 and not any(_own(service))
 
 
 def _own(service: Service) -> Iterator[str]:
-    """Which of its variants runs, and what each replica is confined to."""
+    """Name the variant that runs, and the limits of each replica."""
     if service.variant is not None:
         yield f"variant {service.variant}"
     limits, each = service.limits, " each" if service.replicas > 1 else ""

@@ -57,7 +57,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.TRUNCATED: "truncated",
     Outcome.MALFORMED: "malformed",
     Outcome.TIMEOUT: "timed out",
-    Outcome.LIMIT: "over a limit of ours",
+    Outcome.LIMIT: "over a limit of the generator",
     Outcome.TLS: "TLS failed",
     Outcome.TLS_TIMEOUT: "TLS timed out",
     Outcome.OWN_DESCRIPTORS: "no descriptor left (ours)",
@@ -133,15 +133,15 @@ GLOSSARY = (
     Term("lag", "sent minus due: how late the generator was"),
     Term("Little's law", "mean in flight = throughput x mean response time; it holds for every true record"),
     Term("not judged", "shown, measured or predicted, but this machine cannot decide it"),
-    Term("not measured", "nobody looked; the reason stands beside it"),
+    Term("not measured", "no measurement was made; the reason is given next to it"),
     Term("open loop", "requests are due at their times, whatever the server does"),
     Term("p99", "the time within which 99 of 100 requests were answered; p50 is the median"),
     Term("plateau", "the throughput that more load no longer raises"),
     Term(
         "prediction",
-        "what a model foretold of a held-out case before it ran; its interval is for a measurement",
+        "result of a model for a held-out case before it ran; its interval is for a measurement",
     ),
-    Term("probe", "a thin stream of cheap requests beside the load, on connections of its own"),
+    Term("probe", "a thin stream of cheap requests alongside the load, on its own connections"),
     Term("record", "the folder of a run; every number of a report can be computed again from it"),
     Term("response time", "from due to done: what a user waited"),
     Term("service time", "from sent to done, as the client saw it"),
@@ -179,7 +179,7 @@ def _steers(character: str) -> bool:
 
 
 def cut(name: str, length: int = NAME_LENGTH) -> str:
-    """A name of at most so many characters; the middle goes, because ends tell names apart."""
+    """Cut a name to a number of characters; the middle goes, because the ends distinguish names."""
     if len(name) <= length:
         return name
     front = (length - 2) // 2
@@ -187,7 +187,7 @@ def cut(name: str, length: int = NAME_LENGTH) -> str:
 
 
 def cut_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
-    """Every name cut to length, still told apart: where two would read alike they get a number."""
+    """Cut every name to length and keep them distinct: names that would look alike get a number."""
     taken: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short, number = cut(plain(name), length), 2
@@ -217,8 +217,8 @@ def listed(parts: Iterable[str], last: str = "and") -> str:
 
 def grade_counts(grades: Iterable[Grade], ruled_out: int, not_assessed: int) -> str:
     """The line over the findings: `strong 2 · probable 1 · ruled out 37 · not assessed 3`."""
-    found = list(grades)
-    parts = [f"{g.word} {found.count(g)}" for g in sorted(Grade, reverse=True) if g in found]
+    ordered = list(grades)
+    parts = [f"{g.word} {ordered.count(g)}" for g in sorted(Grade, reverse=True) if g in ordered]
     parts += [f"ruled out {ruled_out}"] if ruled_out else []
     parts += [f"not assessed {not_assessed}"] if not_assessed else []
     return " · ".join(parts)
@@ -226,12 +226,12 @@ def grade_counts(grades: Iterable[Grade], ruled_out: int, not_assessed: int) -> 
 
 def outcome(name: str) -> str:
     """A class of errors in words; one without words keeps its name."""
-    known = Outcome.__members__.get(name.upper())
-    return name.replace("_", " ") if known is None else OUTCOMES[known]
+    outcome = Outcome.__members__.get(name.upper())
+    return name.replace("_", " ") if outcome is None else OUTCOMES[outcome]
 
 
 def rounding(steps_s: Mapping[str, float]) -> str:
-    """What a program rounds before it tells: `quantiles to 1 µs; mean to 1 ms`; empty: nothing."""
+    """Describe the rounding in a tool's report: `quantiles to 1 µs; mean to 1 ms`; empty if none."""
     names = {"stdev": "deviation", "min": "least", "max": "largest"}
     by_step: dict[float, list[str]] = {}
     for what, step in steps_s.items():
@@ -241,5 +241,5 @@ def rounding(steps_s: Mapping[str, float]) -> str:
 
 def metric(name: str) -> str:
     """A metric in words, with what stands behind it such as ` (server)`; one without words keeps its name."""
-    known, space, rest = name.partition(" ")
-    return f"{METRICS.get(known, known.replace('_', ' '))}{space}{rest}"
+    first, space, rest = name.partition(" ")
+    return f"{METRICS.get(first, first.replace('_', ' '))}{space}{rest}"

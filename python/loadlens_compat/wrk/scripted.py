@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from loadlens.engine import Script, ScriptAsked
+from loadlens.engine import Script, ScriptSpec
 from loadlens.errors import EngineError, ScriptError
 from loadlens.model.workload import Plan
 from loadlens.run.single_load import HitDone, run_hit
@@ -19,7 +19,7 @@ T = TypeVar("T")
 LOOK_EVERY_S = 0.05  # how late Ctrl-C may be heard
 
 
-def prepare(asked: ScriptAsked) -> Script:
+def prepare(asked: ScriptSpec) -> Script:
     """Load the script and call `setup` and `init` for each thread.
 
     Raises:

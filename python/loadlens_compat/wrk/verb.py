@@ -19,7 +19,7 @@ from loadlens_compat import layouts
 from loadlens_compat.letters import Flag, getopt_long, usage
 
 if TYPE_CHECKING:
-    from loadlens.engine import Result, Script, ScriptAsked
+    from loadlens.engine import Result, Script, ScriptSpec
     from loadlens_compat.wrk.layout import WrkFigures
 
 FLAGS: Final = (
@@ -161,14 +161,14 @@ def plan_of(asked: Asked, url: str) -> Plan:
     )
 
 
-def script_of(asked: Asked, words: list[str]) -> ScriptAsked:
+def script_of(asked: Asked, words: list[str]) -> ScriptSpec:
     """What the script is given; `words` are the URL and what follows it."""
-    from loadlens.engine import ScriptAsked
+    from loadlens.engine import ScriptSpec
 
     url = words[0] if "://" in words[0] else f"http://{words[0]}"
     parts = urlsplit(url)
     target, path = target_of(url)
-    return ScriptAsked(
+    return ScriptSpec(
         script=asked.script,
         scheme=parts.scheme,
         host=target.host,

@@ -59,9 +59,9 @@ def draw(chart: Chart, *, width: int = WIDTH_PX) -> Drawing:
     Raises:
         ValueError: A dataset, a column or an option that the kind does not know, or no rows.
     """
-    found = columns.faults(chart) or ([] if has_rows(chart) else ["no rows to draw"])
-    if found:
-        raise ValueError(f"chart {chart.anchor!r}: {'; '.join(found)}")
+    faults = columns.faults(chart) or ([] if has_rows(chart) else ["no rows to draw"])
+    if faults:
+        raise ValueError(f"chart {chart.anchor!r}: {'; '.join(faults)}")
     return _DRAWN_BY[chart.kind](chart.datasets, chart.options, chart.entities, width)
 
 

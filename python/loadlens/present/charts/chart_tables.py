@@ -43,7 +43,7 @@ def _trials(chart: Chart) -> int:
 
 
 def _named(rows: Sequence[Row], *names: str) -> list[str]:
-    """Which of the optional columns the rows have."""
+    """Return the optional columns that the rows have."""
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
@@ -192,8 +192,8 @@ def _comparison(chart: Chart) -> Table:
     made: list[tuple[Cell, ...]] = []
     for row in rows:
         cells: tuple[Cell, ...] = (str(row["case"]), _figure(row, "value", "low", "high", unit, 1.0, trials))
-        told = row["published"]
-        shown: Cell = "not published" if told is None else numbers.with_unit(float(told), unit)
+        published = row["published"]
+        shown: Cell = "not published" if published is None else numbers.with_unit(float(published), unit)
         made.append((*cells, shown) if has_published else cells)
     return Table((*heads, Column("published")) if has_published else heads, tuple(made))
 

@@ -29,7 +29,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a chart kind takes; its first dataset must have rows."""
+    """Datasets and options of a chart kind; the first dataset must have rows."""
 
     datasets: Mapping[str, Columns]
     options: frozenset[str]
@@ -130,24 +130,24 @@ KINDS: Mapping[ChartKind, Kind] = {
 def faults(chart: Chart) -> list[str]:
     """Everything about a chart's datasets and options that its kind does not know; empty when it is sound."""
     kind = KINDS[chart.kind]
-    found = [f"{chart.kind}: no dataset {name!r}" for name in chart.datasets if name not in kind.datasets]
-    found += [f"{chart.kind}: no option {name!r}" for name in chart.options if name not in kind.options]
+    faults = [f"{chart.kind}: no dataset {name!r}" for name in chart.datasets if name not in kind.datasets]
+    faults += [f"{chart.kind}: no option {name!r}" for name in chart.options if name not in kind.options]
     for name, columns in kind.datasets.items():
-        found += [
+        faults += [
             f"{chart.kind}.{name}: {fault}" for fault in _column_faults(chart.datasets.get(name, ()), columns)
         ]
-    return found
+    return faults
 
 
 def has_rows(chart: Chart) -> bool:
-    """Whether there is anything to draw: the first dataset of the kind has rows."""
+    """True if the first dataset of the kind has rows."""
     return bool(chart.datasets.get(next(iter(KINDS[chart.kind].datasets))))
 
 
 def _column_faults(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[str]:
-    known = {*columns.required, *columns.optional}
-    found: dict[str, None] = {}
+    columns_allowed = {*columns.required, *columns.optional}
+    faults: dict[str, None] = {}
     for row in rows:
-        found |= {f"column {name!r} is missing": None for name in columns.required if name not in row}
-        found |= {f"no column {name!r}": None for name in row if name not in known}
-    return list(found)
+        faults |= {f"column {name!r} is missing": None for name in columns.required if name not in row}
+        faults |= {f"no column {name!r}": None for name in row if name not in columns_allowed}
+    return list(faults)

@@ -156,7 +156,7 @@ def comparison(
     width = parts.plot_width(width, names)
     for row in ended:  # its words stand beyond the published figure too
         row["_end"] = max(row["_high"], row["published"] or 0.0)
-    told = [row for row in rows if row["published"] is not None]
+    published = [row for row in rows if row["published"] is not None]
     axis = _bar_axis([row["_end"] for row in ended], ended, width)
     by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
     named: Spec = {**by_case, "axis": {"title": None, "grid": False, "labelLimit": NAMES_PX}}
@@ -171,7 +171,7 @@ def comparison(
     layers = [
         parts.layer(rows, {"type": "bar", "height": 16}, y=named, x=x),
         parts.layer(ended, rule, y=by_case, x=low, x2={"field": "_high"}),
-        parts.layer(told, {"type": "point", "style": "published"}, y=by_case, x=spot),
+        parts.layer(published, {"type": "point", "style": "published"}, y=by_case, x=spot),
         parts.layer(ended, words_, y=by_case, x=beyond, text=parts.field("label", "nominal")),
     ]
     return Drawing({"width": width, "height": 32 * len(names), "layer": layers})
@@ -202,7 +202,7 @@ def predicted(
     spot = parts.field("predicted", scale=axis.scale)
     ends = parts.field("predicted_low", scale=axis.scale)
     spanned = [row for row in rows if None not in (row["predicted_low"], row["predicted_high"])]
-    told = [row for row in rows if row["predicted"] is not None]
+    predicted = [row for row in rows if row["predicted"] is not None]
     seen = [row for row in rows if row["point"] is not None]
     below = {"yOffset": BELOW_PX}
     layers = [
@@ -214,7 +214,7 @@ def predicted(
             x=ends,
             x2={"field": "predicted_high"},
         ),
-        parts.layer(told, {"type": "point", "style": "predicted", **below}, y=by_case, x=spot),
+        parts.layer(predicted, {"type": "point", "style": "predicted", **below}, y=by_case, x=spot),
         *_sideways(rows, by_case, axis),
         parts.layer(
             seen,
@@ -229,21 +229,21 @@ def predicted(
 def _ended(totals: Sequence[Row], unit: str) -> list[dict[str, Any]]:
     """Totals with their interval's ends and the words that stand at the end of the bar."""
     on = numbers.Scale(unit, 1.0)
-    found = []
+    layers = []
     for row in totals:
         ms, lo, hi = row["ms"], row["lo"], row["hi"]
         if ms is None:
             continue
         span = "" if lo is None and hi is None else f" ({numbers.interval(lo, hi, on, point=ms)})"
         label = f"{numbers.value(ms, on, low=lo, high=hi)} {unit}{span}"
-        found.append(
+        layers.append(
             {**row, "label": label, "_low": ms if lo is None else lo, "_high": ms if hi is None else hi}
         )
-    return found
+    return layers
 
 
 def _demand_axis(stacked: Sequence[Row], ended: Sequence[Row], width: int) -> Axis:
-    """From zero, with room for the words beside the longest bar."""
+    """Axis from zero, with room for the label of the longest bar."""
     sums: dict[str, float] = {}
     for row in stacked:
         sums[row["case"]] = sums.get(row["case"], 0.0) + row["ms"]
@@ -251,7 +251,7 @@ def _demand_axis(stacked: Sequence[Row], ended: Sequence[Row], width: int) -> Ax
 
 
 def _bar_axis(values: Sequence[float], ended: Sequence[Row], width: int) -> Axis:
-    """From zero, with room for the words beside the longest bar."""
+    """Axis from zero, with room for the label of the longest bar."""
     longest = max((len(row["label"]) for row in ended), default=0) * parts.CHARACTER_PX * parts.LABEL_SLACK
     headroom = 1 / max(0.3, 1 - (longest + 12) / width)
     return parts.linear_axis(values, width, headroom=headroom)

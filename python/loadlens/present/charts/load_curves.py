@@ -20,7 +20,7 @@ _Sets = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """What one of the two stacked panels shows."""
+    """Content of one of the two stacked panels."""
 
     column: str  # "x" or "r"
     title: str
@@ -57,7 +57,7 @@ def load_curve(
     rate_title += "" if "/s" in rate_title else ", requests/s"
     rate = _Quantity("x", rate_title, _rate_axis(rates, high))
     time = _Quantity("r", time_title, _time_axis(times, high))
-    look = _Look(users, colours, options.get("trials"), bool(panels))
+    look = _Style(users, colours, options.get("trials"), bool(panels))
 
     def pair(of: object) -> Spec:
         """The two panels of one small multiple, or of the whole chart when `of` is none."""
@@ -77,8 +77,8 @@ def load_curve(
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What both panels and all small multiples share."""
+class _Style:
+    """Style shared by both panels and all small multiples."""
 
     users: Axis
     colours: Colours
@@ -98,13 +98,13 @@ def _without_zeros(rates: _Sets) -> tuple[_Sets, list[Any]]:
 
 
 def _load_axis(levels: Sequence[float], width: int, log_from: float = LOG_FROM) -> Axis:
-    found = [v for v in parts.known(levels) if v >= 0]
-    low, high = (min(found), max(found)) if found else (1.0, 2.0)
+    levels_drawn = [v for v in parts.known(levels) if v >= 0]
+    low, high = (min(levels_drawn), max(levels_drawn)) if levels_drawn else (1.0, 2.0)
     if low > 0 and high / low >= log_from:
         axis = Axis(low, high, width, True, padding=14)
     else:
         axis = Axis(0.0, high * 1.08 if high else 1.0, width)
-    return Axis(axis.low, axis.high, width, axis.is_log, parts.level_ticks(found, axis), axis.padding)
+    return Axis(axis.low, axis.high, width, axis.is_log, parts.level_ticks(levels_drawn, axis), axis.padding)
 
 
 def _rate_axis(sets: Mapping[str, list[dict[str, Any]]], height: int) -> Axis:
@@ -121,7 +121,7 @@ def _time_axis(sets: Mapping[str, list[dict[str, Any]]], height: int) -> Axis:
     )
 
 
-def _panel(sets: _Sets, quantity: _Quantity, x_title: str | None, look: _Look) -> Spec:
+def _panel(sets: _Sets, quantity: _Quantity, x_title: str | None, look: _Style) -> Spec:
     """One panel; knee and plateau are named in the upper only, series at the right edge of both."""
     column, axis, users, colours = quantity.column, quantity.axis, look.users, look.colours
     is_rate = column == "x"
@@ -167,7 +167,7 @@ def _last(rows: Sequence[Row], colours: Colours, column: str) -> list[dict[str, 
     return list(ends.values())
 
 
-def _knees(rows: Sequence[Row], look: _Look, ink: Spec | None, height: int, *, named: bool) -> list[Spec]:
+def _knees(rows: Sequence[Row], look: _Style, ink: Spec | None, height: int, *, named: bool) -> list[Spec]:
     """Rules where more load brings no more throughput, in their series' colours where there are several."""
     users = look.users
     inside = [row for row in rows if users.low <= row["users"] <= users.high]
@@ -252,7 +252,7 @@ def bystander(
 
 
 def _idle(rows: Sequence[Row], axis: Axis, users: Axis) -> list[Spec]:
-    """What the probe takes when nothing else runs: a dotted line, named under its right end."""
+    """Draw the unloaded time of the probe: a dotted line, labelled under its right end."""
     if not rows:
         return []
     edge, rule = float(users.length), {"type": "rule", "style": "ref"}

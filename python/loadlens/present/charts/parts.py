@@ -1,4 +1,4 @@
-"""What the chart kinds share: axes chosen in Python, colours by slot, labels that do not touch.
+"""Parts shared by the chart kinds: axes chosen in Python, colours by slot, labels that do not touch.
 
 Domains are explicit, so the pixel of every value is known here: labels are staggered before anything is
 drawn, an open interval can end at the panel's edge, and panels that are compared share their scale. Vega's
@@ -76,7 +76,7 @@ class Axis:
 
 
 def plot_width(picture: int, left: Iterable[str] = (), right: Iterable[str] = ()) -> int:
-    """What a picture of so many pixels leaves for the panel.
+    """Return the panel size that a picture of given pixels leaves.
 
     Args:
         picture: The whole width.
@@ -308,7 +308,7 @@ class Colours:
         return {"field": "ink", "type": "nominal", "legend": None, "scale": {"domain": domain}}
 
     def note(self) -> tuple[str, ...]:
-        """What the caption says about the rest."""
+        """Caption text for the points left out."""
         return (f"{words.plural(len(self.rest), 'more series', 'more series')} in grey",) if self.rest else ()
 
 
@@ -414,7 +414,7 @@ def end_labels(
         axis: The vertical axis.
         column: Which column holds the value.
         width: Of the panel, px.
-        colour: The colour channel, for the stroke that repeats the line's colour beside its name.
+        colour: The colour channel, for the stroke that repeats the line's colour next to its name.
     """
     shown = [row for row in rows if row.get(column) is not None]
     heights = staggered([axis.y(row[column]) for row in shown], axis.length)
@@ -509,7 +509,7 @@ def event_layers(rows: Sequence[Row], x: Axis, height: int, *, named: bool = Tru
 
 def gaps(rows: Sequence[Row], column: str, *, longest: int = 3) -> list[dict[str, Any]]:
     """Stretches of more than `longest` readings in a row that were missed, as rows for `shade_layers`."""
-    found: list[dict[str, Any]] = []
+    placed: list[dict[str, Any]] = []
     run: list[Row] = []
     for row in [*sorted(rows, key=lambda r: r["t"]), None]:
         if row is not None and row.get(column) is None:
@@ -517,9 +517,9 @@ def gaps(rows: Sequence[Row], column: str, *, longest: int = 3) -> list[dict[str
             continue
         if len(run) > longest:
             end = row["t"] if row is not None else run[-1].get("t2", run[-1]["t"])
-            found.append({"t": run[0]["t"], "t2": end, "label": "not read"})
+            placed.append({"t": run[0]["t"], "t2": end, "label": "not read"})
         run = []
-    return found
+    return placed
 
 
 def measured_point(trials: object) -> Spec:

@@ -1,4 +1,4 @@
-"""What happened when: heat map with CPU (C3) and resources (C4), on one clock from the trial's beginning."""
+"""Charts over time: heat map with CPU (C3) and resources (C4), on one clock from the start of the trial."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def resources(
     shade, events = parts.rows_of(datasets, "shade"), parts.rows_of(datasets, "events")
     seconds = _time_axis(rows, width)
     order = [str(name) for name in options.get("resources") or ()]
-    found = dict.fromkeys(str(row["resource"]) for row in rows)
-    names = [name for name in order if name in found] + [name for name in found if name not in order]
+    listed = dict.fromkeys(str(row["resource"]) for row in rows)
+    names = [name for name in order if name in listed] + [name for name in listed if name not in order]
     panels = []
     for number, name in enumerate(names, 1):
         own = [row for row in rows if str(row["resource"]) == name]
@@ -214,15 +214,15 @@ def _resource_panel(
 
 def _alone(rows: Sequence[Row]) -> list[Row]:
     """Readings with no neighbour to draw a line to: a line of one point would be invisible."""
-    found: list[Row] = []
+    points: list[Row] = []
     for name in dict.fromkeys(row["process"] for row in rows):
         own = sorted((row for row in rows if row["process"] == name), key=lambda r: r["t"])
         values = [None, *(row.get("value") for row in own), None]
         pairs = zip(own, values, values[2:], strict=False)
-        found += [
+        points += [
             row for row, before, after in pairs if row.get("value") is not None and before is after is None
         ]
-    return found
+    return points
 
 
 def _process_ends(rows: Sequence[Row], colours: Colours) -> list[dict[str, Any]]:
