@@ -6,6 +6,8 @@
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages and the drawings
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
+# make audit  licences and known vulnerabilities of dependencies, as far as their databases can be reached
+# make coverage  lines and branches of the Python package that its fast tests reach
 # make hooks  lints and formats what a commit touches, before it is made
 # make size   counts code lines by room
 
@@ -21,7 +23,7 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
-.PHONY: demo test check studies bench catalogue docs size lock hooks install tools clean
+.PHONY: demo test check studies bench catalogue docs size lock audit coverage hooks install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -55,6 +57,15 @@ lock:
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet uv
 	@$(PYTHON) tools/lock.py $(UPGRADE)
+
+audit: tools
+	@$(PYTHON) -m pip install --quiet pip-audit || true
+	@$(PYTHON) tools/audit.py
+
+# The fast tests of the Python package, with the lines and branches that they reach.
+coverage: tools
+	@$(PYTHON) -m coverage run -m pytest -m "not slow and not end_to_end" -p no:cacheprovider
+	@$(PYTHON) -m coverage report --sort=cover --skip-covered
 
 hooks: tools
 	@$(VENV)/bin/pre-commit install
