@@ -408,10 +408,10 @@ def one_number() -> Drawing:
         (
             20,
             "rust",
-            ("response time", "done - due, one request", "crates/engine/src/record/recorder/counting.rs"),
-            ("Histogram", "3 digits, one per thread", "crates/engine/src/record/histogram.rs"),
-            ("IntervalSet", "250 ms, through a ring", "crates/engine/src/record/interval.rs"),
-            ("Collector", "all threads, one interval", "crates/engine/src/record/collector.rs"),
+            ("response time", "done - due, one request", "crates/record/src/recorder/counting.rs"),
+            ("Histogram", "3 digits, one per thread", "crates/record/src/histogram.rs"),
+            ("IntervalSet", "250 ms, through a ring", "crates/record/src/interval.rs"),
+            ("Collector", "all threads, one interval", "crates/record/src/collector.rs"),
         ),
         (
             220,

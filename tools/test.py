@@ -18,7 +18,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MOST_UNSTEADY = 3
-CRATES = ("engine", "lua", "origin", "proxy", "specimen", "queues", "sys", "fuzz")
+CRATES = (
+    *("base", "http", "plan", "estimate", "record", "transport", "engine", "fuzz"),
+    *("lua", "origin", "proxy", "specimen", "queues", "sys"),
+)
 
 
 @dataclass(frozen=True, slots=True)

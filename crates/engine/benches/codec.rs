@@ -12,10 +12,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use loadlens_engine::http1::response::{parse_head, BodyDecoder, Framing};
-use loadlens_engine::plan::Plan;
-use loadlens_engine::program::{Answer, Judging, Program, Records, RenderContext, Values};
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
+use loadlens_http::response::{parse_head, BodyDecoder, Framing};
+use loadlens_plan::program::{Answer, Judging, Program, Records, RenderContext, Values};
+use loadlens_plan::Plan;
 
 const ROUNDS: usize = 200;
 const TIMES: usize = 2_000;
@@ -115,8 +115,7 @@ fn main() {
     let program = program(r#"{"kind":"none"}"#);
     let step = &program.streams[0].steps[0];
     let body = br#"{"status":"OK","data":{"count":2,"items":[{"id":1,"tags":["a","b"]},{"id":42,"tags":[]}]}}"#;
-    let loadlens_engine::http1::response::HeadResult::Complete(head) = parse_head(short, false)
-    else {
+    let loadlens_http::response::HeadResult::Complete(head) = parse_head(short, false) else {
         return;
     };
     let mut judging = Judging::new(&program.streams[0]);

@@ -16,17 +16,17 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Instant;
 
-use loadlens_engine::arrival::Part;
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
-use loadlens_engine::plan::Plan;
-use loadlens_engine::program::Program;
-use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::{IntervalSet, Shape};
-use loadlens_engine::record::recorder::{Recorder, StreamProgress, SETS};
-use loadlens_engine::record::ring::ring;
-use loadlens_engine::transport::{Io, Net, NetError, Ready};
 use loadlens_engine::worker::lane::Lane;
 use loadlens_engine::worker::{Control, Settings, Worker, EVENTS};
+use loadlens_plan::arrival::Part;
+use loadlens_plan::program::Program;
+use loadlens_plan::Plan;
+use loadlens_record::grid::Grid;
+use loadlens_record::interval::{IntervalSet, Shape};
+use loadlens_record::recorder::{Recorder, StreamProgress, SETS};
+use loadlens_record::ring::ring;
+use loadlens_transport::{Io, Net, NetError, Ready};
 use serde_json::{json, Value};
 
 const ROUNDS: usize = 100;

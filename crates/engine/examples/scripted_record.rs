@@ -7,15 +7,15 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::program::CheckTally;
-use loadlens_engine::record::collector::{Collector, Live, ThreadEnds};
-use loadlens_engine::record::files::{Files, Names, StreamNames};
-use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::{Course, IntervalSet, Shape};
-use loadlens_engine::record::recorder::{Ended, Recorder, RowLogs, StreamProgress, SETS};
-use loadlens_engine::record::ring::ring;
-use loadlens_engine::record::rows::{
+use loadlens_base::Outcome;
+use loadlens_plan::program::CheckTally;
+use loadlens_record::collector::{Collector, Live, ThreadEnds};
+use loadlens_record::files::{Files, Names, StreamNames};
+use loadlens_record::grid::Grid;
+use loadlens_record::interval::{Course, IntervalSet, Shape};
+use loadlens_record::recorder::{Ended, Recorder, RowLogs, StreamProgress, SETS};
+use loadlens_record::ring::ring;
+use loadlens_record::rows::{
     row_log, ConnectionRow, SampleRow, Thinning, CONNECTION_BYTES, NO_CONNECTION, SAMPLE_BYTES,
 };
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use memchr::memmem::Finder;
 
-use crate::transport::sys::{self, Directions, Poller, Socket};
+use loadlens_transport::sys::{self, Directions, Poller, Socket};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HEAD_END: &[u8] = b"\r\n\r\n";

@@ -3,23 +3,9 @@
 //! Every worker reads time through [`Clock`], so a simulated run replays to the nanosecond. The real
 //! clock is CLOCK_MONOTONIC; one reading costs about 24 ns and is taken for each response.
 
-use crate::transport::sys;
+use loadlens_transport::sys;
 
-/// Nanoseconds in a microsecond.
-pub const MICROSECOND: u64 = 1_000;
-/// Nanoseconds in a millisecond.
-pub const MILLISECOND: u64 = 1_000_000;
-/// Nanoseconds in a second.
-pub const SECOND: u64 = 1_000_000_000;
-
-/// What a thread has consumed since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadTimes {
-    /// On a core, in nanoseconds.
-    pub cpu_ns: u64,
-    /// Runnable but without a core (second field of schedstat), in nanoseconds.
-    pub runq_wait_ns: u64,
-}
+pub use sys::ThreadTimes;
 
 /// A source of time for one worker.
 pub trait Clock {

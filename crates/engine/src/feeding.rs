@@ -3,10 +3,10 @@
 //! Parts take records as they take arrivals: part i of n has records i, i + n, i + 2n ... so all parts together use a
 //! feed in order and none twice, on however many threads and machines. An iteration keeps its records to its end.
 
-use crate::arrival::Part;
-use crate::plan::{AtEnd, Pick};
-use crate::program::{Records, ScenarioProgram, StreamProgram};
-use crate::random::Random;
+use loadlens_base::Random;
+use loadlens_plan::arrival::Part;
+use loadlens_plan::program::{Records, ScenarioProgram, StreamProgram};
+use loadlens_plan::{AtEnd, Pick};
 
 /// The cursors of one part, and the records that its users have.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Feeding {
         if program.feeds.is_empty() {
             return None;
         }
-        let cursor = |(index, feed): (usize, &crate::program::FeedProgram)| {
+        let cursor = |(index, feed): (usize, &loadlens_plan::program::FeedProgram)| {
             let len = u64::from(feed.records);
             let left = match feed.end {
                 AtEnd::Loop => u64::MAX,
@@ -159,8 +159,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::plan::{Plan, Share};
-    use crate::program::Program;
+    use loadlens_plan::program::Program;
+    use loadlens_plan::{Plan, Share};
 
     /// One scenario that uses a feed of so many records.
     fn program(records: usize, pick: &str, end: &str) -> Program {
@@ -175,9 +175,11 @@ mod tests {
         let mut content = b"id\n".to_vec();
         (0..records).for_each(|id| writeln!(content, "{id}").unwrap());
         std::fs::write(&path, &content).unwrap();
-        let file =
-            crate::program::FeedFile::open(path.to_str().unwrap(), crate::plan::FeedFormat::Csv)
-                .unwrap();
+        let file = loadlens_plan::program::FeedFile::open(
+            path.to_str().unwrap(),
+            loadlens_plan::FeedFormat::Csv,
+        )
+        .unwrap();
         let plan = serde_json::json!({
             "schema_version": 1, "seed": 1, "duration_ns": 1,
             "feeds": [{"name": "ids", "path": path, "digest": file.digest(), "format": "csv", "pick": pick, "end": end}],

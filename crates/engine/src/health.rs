@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::units::seconds;
+use loadlens_base::units::seconds;
 
 /// From this busy share on a thread is the limit: throughput is a lower bound.
 pub const BUSY_LIMIT: f64 = 0.95;

@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use crate::http1::whole::Framing;
-pub use crate::program::Requests;
-use crate::record::recorder::Ended;
+use loadlens_http::whole::Framing;
+pub use loadlens_plan::program::Requests;
+use loadlens_record::recorder::Ended;
 
 /// What a script wants after one of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

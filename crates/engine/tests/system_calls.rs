@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io, mem};
 
-use loadlens_engine::http1::whole::{self, Framing};
-use loadlens_engine::record::recorder::Ended;
 use loadlens_engine::run::Run;
 use loadlens_engine::script::{Companion, Requests, Script, Wish};
+use loadlens_http::whole::{self, Framing};
 use loadlens_origin::{Config, Origin};
+use loadlens_record::recorder::Ended;
 use serde_json::{json, Value};
 
 /// Tells the second process what to run.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use loadlens_engine::clock::MILLISECOND;
-use loadlens_engine::http1::whole::{self, Framing};
-use loadlens_engine::record::recorder::Ended;
+use loadlens_base::units::MILLISECOND;
 use loadlens_engine::script::{Script, Watch, Wish};
+use loadlens_http::whole::{self, Framing};
+use loadlens_record::recorder::Ended;
 use mlua::{Function, Value};
 
 use crate::fault::{name_of, Fault};

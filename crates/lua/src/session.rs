@@ -5,7 +5,7 @@ use std::io;
 use std::sync::mpsc::Receiver;
 use std::sync::Arc;
 
-use loadlens_engine::clock::MICROSECOND;
+use loadlens_base::units::MICROSECOND;
 use loadlens_engine::run::Run;
 use loadlens_engine::script::{Companion, Requests, Script, Watch};
 use mlua::{Table, Value};

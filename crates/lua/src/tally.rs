@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use loadlens_engine::clock::{MICROSECOND, MILLISECOND};
-use loadlens_engine::record::recorder::Ended;
+use loadlens_base::units::{MICROSECOND, MILLISECOND};
+use loadlens_record::recorder::Ended;
 
 const PAGE: usize = 4096;
 /// How often wrk samples the rate of a thread.

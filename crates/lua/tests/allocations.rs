@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadlens_engine::http1::whole::Framing;
-use loadlens_engine::record::recorder::Ended;
 use loadlens_engine::run::Run;
 use loadlens_engine::script::{Companion, Requests, Script, Watch, Wish};
+use loadlens_http::whole::Framing;
 use loadlens_lua::{Asked, Running, Session};
 use loadlens_origin::{Config, Origin};
+use loadlens_record::recorder::Ended;
 use serde_json::json;
 
 use counting::allocations_so_far;

@@ -1,7 +1,7 @@
 //! What is remembered of a client and of a connection to the service. What happens to them is decided in
 //! `exchange.rs`; here is no decision.
 
-use loadlens_engine::http1::response::{BodyDecoder, Framing};
+use loadlens_http::response::{BodyDecoder, Framing};
 
 use crate::books::Outcome;
 use crate::draws::Fate;

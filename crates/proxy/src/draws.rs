@@ -1,7 +1,7 @@
 //! What chance decides: each fault draws from a stream of its own, once for each request, so that switching
 //! one fault on leaves the draws of the others as they were.
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 
 use crate::settings::{Faults, Law, Moment};
 

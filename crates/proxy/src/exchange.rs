@@ -3,7 +3,7 @@
 
 use std::os::fd::AsRawFd;
 
-use loadlens_engine::http1::response::{BodyDecoder, Framing};
+use loadlens_http::response::{BodyDecoder, Framing};
 
 use crate::admission::Decision;
 use crate::answers;

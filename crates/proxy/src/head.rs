@@ -1,7 +1,7 @@
 //! Heads: what the proxy has to know of a request, and heads passed on byte for byte but for the fields that
 //! belong to one connection alone (RFC 9110 7.6.1).
 
-use loadlens_engine::http1::response::{Framing, MAX_HEAD_BYTES};
+use loadlens_http::response::{Framing, MAX_HEAD_BYTES};
 
 /// What the proxy has to know of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn what_is_passed_on_is_read_as_the_same_request() {
-        let mut random = loadlens_engine::random::Random::new(11);
+        let mut random = loadlens_base::Random::new(11);
         let mut whole = 0;
         for _ in 0..200_000 {
             let count = 3 + random.below(14);

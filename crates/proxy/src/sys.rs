@@ -5,11 +5,11 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-use loadlens_engine::transport::sys::Socket;
 pub(crate) use loadlens_sys::{
     accept, bind, end_sending, listen, now_ns, precise_timers, raise_descriptor_limit,
     reset_on_close, unacknowledged, Epoll,
 };
+use loadlens_transport::sys::Socket;
 
 /// Begins to connect; the socket becomes writable when that is decided.
 pub(crate) fn connect(address: SocketAddrV4) -> io::Result<OwnedFd> {

@@ -1,7 +1,7 @@
 //! Laws of times: how much work a visit brings, how long a delay or a pause lasts.
 
-use loadlens_engine::error::Fault;
-use loadlens_engine::random::Random;
+use loadlens_base::Fault;
+use loadlens_base::Random;
 use serde::{Deserialize, Serialize};
 
 /// The most values that an empirical law may have.

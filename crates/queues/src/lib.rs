@@ -17,7 +17,7 @@ pub use model::Model;
 pub use outcome::Outcome;
 pub use simulation::simulate;
 
-use loadlens_engine::error::Fault;
+use loadlens_base::Fault;
 
 /// Simulates a model given as JSON and returns the outcome as JSON.
 ///

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use loadlens_engine::error::Fault;
+use loadlens_base::Fault;
 use serde::{Deserialize, Serialize};
 
 use crate::law::Law;

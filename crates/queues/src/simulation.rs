@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use loadlens_engine::error::Fault;
-use loadlens_engine::random::Random;
+use loadlens_base::Fault;
+use loadlens_base::Random;
 
 use crate::compiled::{At, Compiled, Op};
 use crate::model::{Arrivals, Discipline, Load, Model, Policy, MOST_GROUPS, SCHEMA_VERSION};

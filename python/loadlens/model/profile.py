@@ -1,7 +1,7 @@
 """A load that changes over time: levels (users, or iterations a second) that follow each other.
 
 A `Leg` is what a person writes, `30s:100`, as is a `ReplayText`; a `Profile` is what the engine follows, the
-same names as in `crates/engine/src/plan/workload.rs`. It begins with the load, warm-up included.
+same names as in `crates/plan/src/workload.rs`. It begins with the load, warm-up included.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is asked of the service: scenarios, workload, streams, and the plan that the engine runs.
 
-The same names as `crates/engine/src/plan`; `Plan.to_json` is what passes the door. Times are
+The same names as `crates/plan/src`; `Plan.to_json` is what passes the door. Times are
 nanoseconds, rates are per second. Nothing here knows a study file.
 """
 

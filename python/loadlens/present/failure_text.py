@@ -1,6 +1,6 @@
 """Failures in words: from the samples that the engine keeps per class to a cause and one thing to try.
 
-The engine says what it saw (`crates/engine/src/transport/tls/words.rs`), and so does the lab of what it asks
+The engine says what it saw (`crates/transport/src/tls/words.rs`), and so does the lab of what it asks
 itself (`asking.py`); what helps depends on who asks: `hit` has flags, `explain` has fewer, a study has keys.
 """
 

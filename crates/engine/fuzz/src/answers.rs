@@ -2,10 +2,10 @@
 
 use std::iter::once;
 
-use loadlens_engine::http1::known::KnownHead;
-use loadlens_engine::http1::response::{BodyDecoder, Framing, Violation};
-use loadlens_engine::program::Need;
 use loadlens_engine::worker::reply::{Fed, Place, Reply, Store};
+use loadlens_http::known::KnownHead;
+use loadlens_http::response::{BodyDecoder, Framing, Violation};
+use loadlens_plan::program::Need;
 
 use crate::literal::response as literal;
 use crate::{knob, Ending};

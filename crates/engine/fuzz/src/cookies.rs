@@ -1,7 +1,7 @@
 //! The jar of a user against a slow one that is written after RFC 6265.
 
-use loadlens_engine::cookies::{Jar, Site};
-use loadlens_engine::http1::response::{header, parse_head, HeadResult};
+use loadlens_http::cookies::{Jar, Site};
+use loadlens_http::response::{header, parse_head, HeadResult};
 
 use crate::literal::cookies::SlowJar;
 use crate::literal::request::request;

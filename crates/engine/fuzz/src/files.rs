@@ -1,9 +1,9 @@
 //! Files that a user or an earlier run brings: feeds, due times, interval logs.
 
-use loadlens_engine::arrival::replay::DueTimes;
-use loadlens_engine::plan::FeedFormat;
-use loadlens_engine::program::{FeedFile, Use};
-use loadlens_engine::record::files::read_intervals_of;
+use loadlens_plan::arrival::replay::DueTimes;
+use loadlens_plan::program::{FeedFile, Use};
+use loadlens_plan::FeedFormat;
+use loadlens_record::files::read_intervals_of;
 
 use crate::literal::json::{at, Json};
 use crate::{knob, Ending};

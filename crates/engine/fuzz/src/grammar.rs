@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use serde_json::{Map, Number, Value};
 
 /// Numbers at which something ends.

@@ -1,7 +1,7 @@
 //! Heads of responses: the fast way, the general way, the head that is known again, httparse, and the RFC.
 
-use loadlens_engine::http1::known::KnownHead;
-use loadlens_engine::http1::response::{
+use loadlens_http::known::KnownHead;
+use loadlens_http::response::{
     each_header, header, parse_head, parse_head_generally, Framing, Head, HeadResult, Violation,
 };
 

@@ -1,11 +1,11 @@
 //! Plans and templates: refused in words, or requests that are valid HTTP whatever values come.
 
-use loadlens_engine::http1::response::{parse_head, HeadResult};
-use loadlens_engine::plan::Plan;
-use loadlens_engine::program::{
+use loadlens_base::Random;
+use loadlens_http::response::{parse_head, HeadResult};
+use loadlens_plan::program::{
     Answer, Judging, Program, Records, RenderContext, StreamProgram, Values,
 };
-use loadlens_engine::random::Random;
+use loadlens_plan::Plan;
 use serde_json::{json, Value};
 
 use crate::literal::request::{request, Request};

@@ -1,9 +1,9 @@
 //! Extraction by JSON path, against a slow walk through the whole value.
 
-use loadlens_engine::program::{
+use loadlens_base::Random;
+use loadlens_plan::program::{
     Answer, Judgement, Judging, Program, Records, RenderContext, Values, MAX_VALUE_BYTES,
 };
-use loadlens_engine::random::Random;
 use serde_json::json;
 
 use crate::literal::json::{at, Json};

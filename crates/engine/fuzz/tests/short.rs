@@ -8,13 +8,13 @@
     reason = "what a program prints is its output"
 )]
 
-#[path = "../../tests/responses/mutate.rs"]
+#[path = "../../../http/tests/responses/mutate.rs"]
 mod mutate;
 
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use loadlens_fuzz::{changed, Ending, Target, TARGETS};
 use mutate::{inputs, mutated};
 

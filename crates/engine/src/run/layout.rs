@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use crate::arrival::Part;
-use crate::plan::{Plan, Role, Stream, Workload};
-use crate::program::{Program, StreamProgram};
-use crate::record::files::{Names, StreamNames};
-use crate::transport::sys;
+use loadlens_plan::arrival::Part;
+use loadlens_plan::program::{Program, StreamProgram};
+use loadlens_plan::{Plan, Role, Stream, Workload};
+use loadlens_record::files::{Names, StreamNames};
+use loadlens_transport::sys;
+
 use crate::worker::lane::{worth, Lane};
 
 /// Engine threads for a plan: one per core it may use, never more than the load is worth.

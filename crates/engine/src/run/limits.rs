@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-use crate::plan::{Plan, Reuse, Stream, Workload};
-use crate::record::interval::{IntervalSet, Shape};
-use crate::record::recorder::SETS;
-use crate::transport::sys;
+use loadlens_plan::{Plan, Reuse, Stream, Workload};
+use loadlens_record::interval::{IntervalSet, Shape};
+use loadlens_record::recorder::SETS;
+use loadlens_transport::sys;
 
 use super::layout;
 use super::machine::Machine;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::transport::sys;
+use loadlens_transport::sys;
 
 /// How much there is.
 #[derive(Clone, Debug)]

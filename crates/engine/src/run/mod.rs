@@ -17,14 +17,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use loadlens_base::Fault;
+use loadlens_plan::program::Program;
+use loadlens_plan::Plan;
+use loadlens_record::collector::Live;
+use loadlens_record::recorder::StreamProgress;
+use loadlens_transport::tls;
+
 use crate::clock::monotonic_ns;
-use crate::error::Fault;
-use crate::plan::Plan;
-use crate::program::Program;
-use crate::record::collector::Live;
-use crate::record::recorder::StreamProgress;
 use crate::script::{Companion, NoScript, Script};
-use crate::transport::tls;
 use crate::worker::{Control, STOP_AHEAD};
 
 pub use limits::Shortage;

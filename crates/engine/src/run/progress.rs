@@ -5,14 +5,15 @@ use std::sync::PoisonError;
 
 use serde_json::{json, Value};
 
+use loadlens_base::units::seconds;
+use loadlens_estimate::coarse;
+use loadlens_plan::Plan;
+use loadlens_record::collector::{Live, LiveSpan};
+use loadlens_record::histogram::bucket_high;
+use loadlens_record::merge::quantile;
+use loadlens_record::recorder::StreamProgress;
+
 use crate::clock::monotonic_ns;
-use crate::estimate::coarse;
-use crate::plan::Plan;
-use crate::record::collector::{Live, LiveSpan};
-use crate::record::histogram::bucket_high;
-use crate::record::merge::quantile;
-use crate::record::recorder::StreamProgress;
-use crate::units::seconds;
 
 use super::Started;
 

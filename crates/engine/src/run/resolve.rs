@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::plan::{Plan, Stream};
+use loadlens_plan::{Plan, Stream};
 
 /// Where a stream's requests go.
 #[derive(Clone, Debug, Default)]

@@ -8,19 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::clock::{monotonic_ns, MonotonicClock, MILLISECOND};
-use crate::plan::{Plan, Workload};
-use crate::program::Program;
-use crate::record::collector::{Collected, Collector, Live, ThreadEnds};
-use crate::record::files::Files;
-use crate::record::grid::Grid;
-use crate::record::interval::{IntervalSet, Shape};
-use crate::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
-use crate::record::ring::ring;
-use crate::record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use loadlens_base::units::MILLISECOND;
+use loadlens_plan::program::Program;
+use loadlens_plan::{Plan, Workload};
+use loadlens_record::collector::{Collected, Collector, Live, ThreadEnds};
+use loadlens_record::files::Files;
+use loadlens_record::grid::Grid;
+use loadlens_record::interval::{IntervalSet, Shape};
+use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
+use loadlens_record::ring::ring;
+use loadlens_record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use loadlens_transport::tls::Configs;
+use loadlens_transport::{sys, Epoll, Net, Tls};
+
+use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Companion, Requests, Script, Watch};
-use crate::transport::tls::Configs;
-use crate::transport::{sys, Epoll, Net, Tls};
 use crate::worker::lane::Lane;
 use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
 

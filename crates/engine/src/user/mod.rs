@@ -3,12 +3,13 @@
 //! It knows iterations, steps, pauses and back-off. It does not know connections, sockets or histograms:
 //! the worker tells it that a request ended and does what it answers. Both sides are plain values.
 
-use crate::arrival::timetable::Timing;
-use crate::clock::{MILLISECOND, SECOND};
+use loadlens_base::units::{MILLISECOND, SECOND};
+use loadlens_base::Random;
+use loadlens_plan::arrival::timetable::Timing;
+use loadlens_plan::program::{StreamProgram, Values};
+use loadlens_plan::Think;
+
 use crate::feeding::Feeding;
-use crate::plan::Think;
-use crate::program::{StreamProgram, Values};
-use crate::random::Random;
 
 /// The first pause of a closed user after a failed connect; doubled for each further one.
 pub const FIRST_BACK_OFF: u64 = 10 * MILLISECOND;

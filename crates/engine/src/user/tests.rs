@@ -1,9 +1,9 @@
 //! One user, told what happened, with times by hand.
 
 use super::*;
-use crate::arrival::timetable::Timetable;
-use crate::plan::Plan;
-use crate::program::Program;
+use loadlens_plan::arrival::timetable::Timetable;
+use loadlens_plan::program::Program;
+use loadlens_plan::Plan;
 
 /// Two steps in one scenario, 5 ns of thought between them.
 fn program() -> Program {

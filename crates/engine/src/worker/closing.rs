@@ -4,13 +4,14 @@
 //! what is in flight may finish within the drain. Both enter the latency of the measured part as
 //! censored: all that is known is that they lasted longer than until then.
 
+use loadlens_base::Outcome;
+use loadlens_plan::Overflow;
+use loadlens_record::rows::{SampleRow, NO_CONNECTION};
+use loadlens_transport::Net;
+
 use crate::clock::Clock;
-use crate::error::Outcome;
 use crate::feeding::Feeding;
-use crate::plan::Overflow;
-use crate::record::rows::{SampleRow, NO_CONNECTION};
 use crate::script::Script;
-use crate::transport::Net;
 use crate::user::{Phase, NONE};
 
 use super::exchange::{ClosedBy, End};

@@ -1,7 +1,8 @@
 //! The connections of one worker, in a slab. A token names one connection for good: when its place is
 //! used again, the generation differs and late events of the old one find nothing.
 
-use crate::http1::whole::Framing;
+use loadlens_http::whole::Framing;
+
 use crate::user::NONE;
 
 use super::reply::Reply;

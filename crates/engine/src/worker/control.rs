@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::clock::MILLISECOND;
+use loadlens_base::units::MILLISECOND;
 
 /// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
 pub const STOP_AHEAD: u64 = 25 * MILLISECOND;

@@ -1,14 +1,15 @@
 //! What becomes of users, requests and connections between sending and receiving: the next step, the end
 //! of a request, the release and the end of a connection.
 
+use loadlens_base::Outcome;
+use loadlens_plan::program::Judgement;
+use loadlens_plan::{Cookies, Overflow, Think};
+use loadlens_record::recorder::Ended;
+use loadlens_record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
+use loadlens_transport::{Handshake, Net, NetError};
+
 use crate::clock::Clock;
-use crate::error::Outcome;
-use crate::plan::{Cookies, Overflow, Think};
-use crate::program::Judgement;
-use crate::record::recorder::Ended;
-use crate::record::rows::{ConnectionRow, SampleRow, NO_CONNECTION};
 use crate::script::Script;
-use crate::transport::{Handshake, Net, NetError};
 use crate::user::{Action, Event, Phase, Scratch, NONE};
 
 use super::connections::{State, Unsent};

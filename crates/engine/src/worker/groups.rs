@@ -5,12 +5,13 @@
 //! when the iteration ended within it; a request that timed out says of the run, too, only that it lasted longer. What
 //! the end of the load leaves behind is unfinished, also a run whose first request was due and never issued.
 
+use loadlens_base::{Class, Outcome};
+use loadlens_plan::program::StreamProgram;
+use loadlens_record::interval::Course;
+use loadlens_transport::Net;
+
 use crate::clock::Clock;
-use crate::error::{Class, Outcome};
-use crate::program::StreamProgram;
-use crate::record::interval::Course;
 use crate::script::Script;
-use crate::transport::Net;
 
 use super::timers::UserRef;
 use super::Worker;

@@ -3,16 +3,17 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::arrival::rates::Rates;
-use crate::arrival::timetable::Timetable;
-use crate::arrival::{Intensity, Part, Schedule};
-use crate::clock::SECOND;
-use crate::cookies::{Jar, Site};
+use loadlens_base::units::SECOND;
+use loadlens_base::Random;
+use loadlens_http::cookies::{Jar, Site};
+use loadlens_http::known::KnownHead;
+use loadlens_plan::arrival::rates::Rates;
+use loadlens_plan::arrival::timetable::Timetable;
+use loadlens_plan::arrival::{Intensity, Part, Schedule};
+use loadlens_plan::program::{Judging, StreamProgram, Values};
+use loadlens_plan::{self as plan, Cookies, Overflow, Reuse, Role, Workload};
+
 use crate::feeding::Feeding;
-use crate::http1::known::KnownHead;
-use crate::plan::{self, Cookies, Overflow, Reuse, Role, Workload};
-use crate::program::{Judging, StreamProgram, Values};
-use crate::random::Random;
 use crate::user::{Quota, User, NONE};
 
 use super::groups::OpenRuns;
@@ -490,7 +491,7 @@ impl<'p> Lane<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Share;
+    use loadlens_plan::Share;
 
     #[test]
     fn parts_of_all_threads_of_all_machines_are_the_whole() {
@@ -522,7 +523,7 @@ mod tests {
                 }],
             });
             let plan = serde_json::from_value(plan).unwrap();
-            let program = crate::program::Program::compile(&plan).unwrap();
+            let program = loadlens_plan::program::Program::compile(&plan).unwrap();
             let mut lane = Lane::new(&plan, 0, &program.streams[0], vec![], Part::WHOLE).unwrap();
             lane.stood_at = stood_at;
             [0, 3, 13, 14].map(|second| lane.backs_off(second * SECOND))

@@ -24,12 +24,14 @@ mod unseen;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clock::{Clock, ThreadTimes, MICROSECOND, MILLISECOND};
+use loadlens_base::units::{MICROSECOND, MILLISECOND};
+use loadlens_plan::program::CheckTally;
+use loadlens_record::recorder::{Recorder, Remains};
+use loadlens_transport::{Negotiated, Net, Ready};
+
+use crate::clock::{Clock, ThreadTimes};
 use crate::feeding::Used;
-use crate::program::CheckTally;
-use crate::record::recorder::{Recorder, Remains};
 use crate::script::{NoScript, Script, Wish};
-use crate::transport::{Negotiated, Net, Ready};
 use crate::user::{Event, Phase};
 
 use connections::Connections;

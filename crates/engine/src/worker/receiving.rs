@@ -1,10 +1,11 @@
 //! From an event on a connection to a judged answer: connected, bytes, the end, a break.
 
+use loadlens_base::Outcome;
+use loadlens_plan::program::{Answer, Judgement};
+use loadlens_transport::{Handshake, Io, Net, NetError, Ready};
+
 use crate::clock::Clock;
-use crate::error::Outcome;
-use crate::program::{Answer, Judgement};
 use crate::script::Script;
-use crate::transport::{Handshake, Io, Net, NetError, Ready};
 use crate::user::Phase;
 
 use super::connections::{State, Unsent};

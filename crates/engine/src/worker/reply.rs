@@ -3,10 +3,11 @@
 //! An answer that comes in one piece is parsed in the thread's receive buffer and owns no memory. One
 //! that is split, or whose body is wanted, borrows a buffer from the worker's capped store.
 
-use crate::error::Outcome;
-use crate::http1::known::KnownHead;
-use crate::http1::response::{BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES};
-use crate::program::Need;
+use loadlens_base::Outcome;
+use loadlens_http::known::KnownHead;
+use loadlens_http::response::{BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES};
+use loadlens_plan::program::Need;
+
 use crate::user::NONE;
 
 /// Interim responses that one answer may have.

@@ -1,12 +1,13 @@
 //! From a request that is due to its bytes on a connection: taking or beginning a connection, sending,
 //! going on after a short write.
 
+use loadlens_base::Outcome;
+use loadlens_plan::program::{Records, RenderContext};
+use loadlens_record::rows::ConnectionRow;
+use loadlens_transport::{Io, Net, NetError};
+
 use crate::clock::Clock;
-use crate::error::Outcome;
-use crate::program::{Records, RenderContext};
-use crate::record::rows::ConnectionRow;
 use crate::script::Script;
-use crate::transport::{Io, Net, NetError};
 use crate::user::{Phase, NONE};
 
 use super::connections::Unsent;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::record::files::read_intervals;
+use loadlens_base::Outcome;
 use loadlens_origin::{Books, Config};
+use loadlens_record::files::read_intervals;
 use serde_json::{json, Value};
 
 use crate::harness::{closed, meet, origin, plan, shared, stream, Run, MS, SECOND};

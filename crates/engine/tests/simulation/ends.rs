@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::random::Random;
+use loadlens_base::Outcome;
+use loadlens_base::Random;
 use serde_json::{json, Value};
 
 use crate::history::{History, Setting};

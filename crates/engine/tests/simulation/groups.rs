@@ -1,7 +1,7 @@
 //! Runs of groups, by hand and against the rows of their requests.
 
-use loadlens_engine::random::Random;
-use loadlens_engine::record::rows::SampleRow;
+use loadlens_base::Random;
+use loadlens_record::rows::SampleRow;
 use serde_json::{json, Value};
 
 use crate::history::{History, Setting};

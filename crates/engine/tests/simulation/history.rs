@@ -6,21 +6,21 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use loadlens_engine::arrival::Part;
-use loadlens_engine::plan::{Plan, Role, Share, Stream};
-use loadlens_engine::program::Program;
-use loadlens_engine::random::Random;
-use loadlens_engine::record::collector::{Collected, Collector, Live, ThreadEnds};
-use loadlens_engine::record::files::{Names, StreamNames};
-use loadlens_engine::record::grid::Grid;
-use loadlens_engine::record::interval::{IntervalSet, Shape};
-use loadlens_engine::record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
-use loadlens_engine::record::ring::ring;
-use loadlens_engine::record::rows::{
-    row_log, ConnectionRow, RowSource, SampleRow, Thinning, CONNECTION_BYTES, SAMPLE_BYTES,
-};
+use loadlens_base::Random;
 use loadlens_engine::worker::lane::Lane;
 use loadlens_engine::worker::{Control, Settings, Worker, WorkerEnd};
+use loadlens_plan::arrival::Part;
+use loadlens_plan::program::Program;
+use loadlens_plan::{Plan, Role, Share, Stream};
+use loadlens_record::collector::{Collected, Collector, Live, ThreadEnds};
+use loadlens_record::files::{Names, StreamNames};
+use loadlens_record::grid::Grid;
+use loadlens_record::interval::{IntervalSet, Shape};
+use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
+use loadlens_record::ring::ring;
+use loadlens_record::rows::{
+    row_log, ConnectionRow, RowSource, SampleRow, Thinning, CONNECTION_BYTES, SAMPLE_BYTES,
+};
 use serde_json::Value;
 
 use crate::plans::{draw_addresses, draw_nature, draw_plan, world, Draws};
@@ -220,7 +220,7 @@ fn take_turns(
 }
 
 fn names(program: &Program) -> Names {
-    let of_stream = |stream: &loadlens_engine::program::StreamProgram| StreamNames {
+    let of_stream = |stream: &loadlens_plan::program::StreamProgram| StreamNames {
         name: String::new(),
         steps: stream.steps.iter().map(|step| step.name.clone()).collect(),
         groups: stream

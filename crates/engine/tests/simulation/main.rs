@@ -8,7 +8,7 @@ mod groups;
 mod history;
 mod laws;
 #[allow(dead_code)] // only whether a request is valid is asked here
-#[path = "../literal/request.rs"]
+#[path = "../../../http/tests/literal/request.rs"]
 mod literal;
 mod plans;
 mod scripted;
@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::thread;
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::random::Random;
+use loadlens_base::Outcome;
+use loadlens_base::Random;
 use serde_json::json;
 
 use history::{History, Setting};

@@ -1,6 +1,6 @@
 //! What a seed decides: the load, and the world that it meets.
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use serde_json::{json, Value};
 
 use crate::world::{Listens, Nature, World};

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::plan::FeedFormat;
-use loadlens_engine::program::FeedFile;
+use loadlens_base::Outcome;
+use loadlens_plan::program::FeedFile;
+use loadlens_plan::FeedFormat;
 use serde_json::json;
 
 use crate::history::{History, Setting};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use serde_json::{json, Value};
 
 use crate::history::{History, Setting};

@@ -1,6 +1,6 @@
 //! Who is next where several wait: for a place, for a connection, for one of the idle connections. Counted by hand.
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use serde_json::{json, Value};
 
 use crate::history::{History, Setting};
@@ -17,10 +17,7 @@ fn live(setting: Setting) -> History {
 }
 
 /// What `of` says of the issued requests of a history, in the order in which they were issued.
-fn in_order<T>(
-    history: &History,
-    of: fn(&loadlens_engine::record::rows::SampleRow) -> T,
-) -> Vec<T> {
+fn in_order<T>(history: &History, of: fn(&loadlens_record::rows::SampleRow) -> T) -> Vec<T> {
     let mut issued: Vec<_> = history.rows().filter(|row| row.sent_ns >= 0).collect();
     issued.sort_by_key(|row| row.sent_ns);
     issued.into_iter().map(of).collect()

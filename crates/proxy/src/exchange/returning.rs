@@ -1,8 +1,6 @@
 //! The answer's way back: its head read, held back, passed on, broken off; its body; its end.
 
-use loadlens_engine::http1::response::{
-    parse_head, BodyDecoder, Framing, Head, HeadResult, MAX_HEAD_BYTES,
-};
+use loadlens_http::response::{parse_head, BodyDecoder, Framing, Head, HeadResult, MAX_HEAD_BYTES};
 
 use crate::books::{Failure, Injected, Outcome};
 use crate::connection::{Part, Stage};

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-use loadlens_engine::random::Random;
+use loadlens_base::Random;
 use loadlens_origin::{Config, Origin};
 use serde_json::json;
 

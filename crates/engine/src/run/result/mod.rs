@@ -9,14 +9,15 @@ mod stream;
 
 use serde_json::{json, Value};
 
-use crate::error::Class;
+use loadlens_base::units::seconds;
+use loadlens_base::Class;
+use loadlens_plan::program::Program;
+use loadlens_plan::{Plan, Role};
+use loadlens_record::collector::{Collected, StreamTotals};
+use loadlens_record::grid::Phase;
+use loadlens_record::merge::{add_counts, Counts, StreamSum};
+
 use crate::health::{Health, Signs};
-use crate::plan::{Plan, Role};
-use crate::program::Program;
-use crate::record::collector::{Collected, StreamTotals};
-use crate::record::grid::Phase;
-use crate::record::merge::{add_counts, Counts, StreamSum};
-use crate::units::seconds;
 use crate::worker::WorkerEnd;
 
 use super::machine::Machine;
@@ -70,7 +71,7 @@ pub(super) fn build(
 impl Material<'_> {
     fn signs(&self) -> Signs {
         let measured = self.collected.measured_ns as f64;
-        let share = |of: fn(&crate::record::interval::LoopTally) -> u64| {
+        let share = |of: fn(&loadlens_record::interval::LoopTally) -> u64| {
             self.collected
                 .threads
                 .iter()
@@ -95,7 +96,7 @@ impl Material<'_> {
                 add_counts(&mut service, self.collected.streams[index].service.counts());
             }
         }
-        let quantile = |counts: &Counts, p| crate::record::merge::quantile(counts, p);
+        let quantile = |counts: &Counts, p| loadlens_record::merge::quantile(counts, p);
         Signs {
             threads: self.collected.threads.len(),
             busy: busy.filter(|_| is_measured),

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 
-use crate::error::{Class, Outcome};
-use crate::estimate::Quantity;
-use crate::plan::{Profile, Role, Stream, Workload};
-use crate::program::{CheckNote, CheckTally, GroupProgram, StepProgram};
-use crate::record::files::{failures, statuses};
-use crate::record::grid::Phase;
-use crate::record::interval::CLASSES;
-use crate::record::merge::StreamSum;
-use crate::record::recorder::{ErrorLog, ErrorNote};
+use loadlens_base::units::{nanos, seconds};
+use loadlens_base::{Class, Outcome};
+use loadlens_estimate::Quantity;
+use loadlens_plan::program::{CheckNote, CheckTally, GroupProgram, StepProgram};
+use loadlens_plan::{Profile, Role, Stream, Workload};
+use loadlens_record::files::{failures, statuses};
+use loadlens_record::grid::Phase;
+use loadlens_record::interval::CLASSES;
+use loadlens_record::merge::StreamSum;
+use loadlens_record::recorder::{ErrorLog, ErrorNote};
+
 use crate::run::layout;
-use crate::units::{nanos, seconds};
 use crate::worker::Left;
 
 use super::requests::Requests;
@@ -302,7 +303,7 @@ impl Material<'_> {
     fn samples(&self, logs: Vec<&ErrorLog>) -> Vec<String> {
         let mut notes: Vec<&ErrorNote> = logs.into_iter().flat_map(|log| &log.samples).collect();
         notes.sort_by_key(|note| note.at);
-        notes.truncate(crate::record::recorder::ERROR_SAMPLES);
+        notes.truncate(loadlens_record::recorder::ERROR_SAMPLES);
         let all_steps: Vec<&str> = self
             .program
             .streams

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::record::rows::{SampleRow, FIRST_ON_CONNECTION, NO_CONNECTION};
+use loadlens_base::Outcome;
+use loadlens_record::rows::{SampleRow, FIRST_ON_CONNECTION, NO_CONNECTION};
 
 use crate::history::{History, Told};
 use crate::world::{Exchange, Link, Listens};

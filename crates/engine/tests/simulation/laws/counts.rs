@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::plan::Workload;
-use loadlens_engine::record::interval::CLASSES;
-use loadlens_engine::record::merge::StreamSum;
-use loadlens_engine::record::rows::{SampleRow, AFTER_END, IN_WARMUP};
+use loadlens_base::Outcome;
+use loadlens_plan::Workload;
+use loadlens_record::interval::CLASSES;
+use loadlens_record::merge::StreamSum;
+use loadlens_record::rows::{SampleRow, AFTER_END, IN_WARMUP};
 
 use crate::history::History;
 use crate::world::World;

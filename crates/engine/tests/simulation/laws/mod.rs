@@ -7,10 +7,10 @@
 mod books;
 mod counts;
 
-use loadlens_engine::error::Outcome;
-use loadlens_engine::plan::{Profile, Stream, Workload};
-use loadlens_engine::record::grid::Phase;
-use loadlens_engine::record::rows::{SampleRow, AFTER_END, IN_WARMUP};
+use loadlens_base::Outcome;
+use loadlens_plan::{Profile, Stream, Workload};
+use loadlens_record::grid::Phase;
+use loadlens_record::rows::{SampleRow, AFTER_END, IN_WARMUP};
 
 use crate::history::{History, Told};
 use crate::{LONGEST_FREEZE, MS};

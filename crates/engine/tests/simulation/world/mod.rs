@@ -9,8 +9,8 @@ mod servers;
 
 use std::collections::BTreeMap;
 
-use loadlens_engine::random::Random;
-use loadlens_engine::transport::{NetError, Ready};
+use loadlens_base::Random;
+use loadlens_transport::{NetError, Ready};
 
 pub use net::Sim;
 

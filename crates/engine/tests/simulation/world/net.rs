@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use loadlens_base::Outcome;
 use loadlens_engine::clock::{Clock, ThreadTimes};
-use loadlens_engine::error::Outcome;
-use loadlens_engine::transport::{Io, Net, NetError, Ready};
+use loadlens_transport::{Io, Net, NetError, Ready};
 
 use super::{Exchange, Link, Listens, Nature, Piece, World};
 

@@ -1,0 +1,192 @@
+//! Templates in pieces that are written for their place: a target, a header, a JSON string or plain text.
+//!
+//! What stands in the plan itself is taken as it is, or is a fault; words and variables are escaped where need be.
+
+use loadlens_http::request::{is_target_byte, is_value_byte, percent_is_whole, push_component};
+
+use crate::program::feed::Use;
+use crate::program::json::push_escaped;
+use crate::program::render::{Given, Place, Segment};
+use crate::program::template::{self, Instant, Known, Piece, Slot};
+
+use super::Compiler;
+
+impl Compiler<'_, '_> {
+    /// A template in pieces written for their place.
+    pub(super) fn template(&mut self, at: &str, text: &str, place: Place) -> Vec<Segment> {
+        let known = Known {
+            names: &self.names,
+            feeds: self.feeds.names(),
+        };
+        let pieces = match template::parse(text, known) {
+            Ok(pieces) => pieces,
+            Err(what) => {
+                self.fault(at, what);
+                return Vec::new();
+            }
+        };
+        let (place, quoted) = match (place, pieces.as_slice()) {
+            (Place::JsonValue, [Piece::Slot(slot)]) if slot.has_json_type() => {
+                (Place::JsonValue, false)
+            }
+            (Place::JsonValue, _) => (Place::JsonString, true),
+            _ => (place, false),
+        };
+        let mut segments = Vec::with_capacity(pieces.len() + 2);
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let segment = match piece {
+                Piece::Slot(Slot::Raw(slot)) => self.raw(at, *slot, place, index == 0),
+                piece => self.segment(at, piece, place),
+            };
+            segments.push(segment);
+        }
+        if quoted {
+            segments.insert(0, Segment::Bytes(b"\"".to_vec()));
+            segments.push(Segment::Bytes(b"\"".to_vec()));
+        }
+        segments
+    }
+
+    fn segment(&mut self, at: &str, piece: Piece, place: Place) -> Segment {
+        let slot = match piece {
+            Piece::Literal(text) => return Segment::Bytes(self.literal(at, &text, place)),
+            Piece::Slot(slot) => slot,
+        };
+        match slot {
+            Slot::Uuid => Segment::Uuid,
+            Slot::Int { low, high } => Segment::Int { low, high },
+            Slot::Float { low, high } => Segment::Float { low, high },
+            Slot::Word { letters } => Segment::Word { letters },
+            Slot::Timestamp(instant) => Segment::Timestamp(instant),
+            Slot::Sequence => Segment::Sequence,
+            Slot::User => Segment::User,
+            Slot::Hex { digits } => Segment::Hex { digits },
+            Slot::Bool => Segment::Bool,
+            Slot::Raw(slot) => self.raw(at, *slot, place, false),
+            slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Segment::Given {
+                from: self.given(at, slot, place, false),
+                place,
+            },
+            Slot::Choice(words) => {
+                let word = |word: String| self.written(at, &word, place, "a word of choice");
+                Segment::Choice(words.into_iter().map(word).collect())
+            }
+            Slot::Env(name) => Segment::Bytes(match self.environment(at, &name) {
+                Some(value) => {
+                    self.written(at, &value, place, &format!("environment variable {name}"))
+                }
+                None => Vec::new(),
+            }),
+        }
+    }
+
+    /// An extracted value, or a column of a feed, whose use is noted.
+    fn given(&mut self, at: &str, slot: Slot, place: Place, is_raw: bool) -> Given {
+        match slot {
+            Slot::Field { feed, column } => {
+                let wanted = Use {
+                    in_header: place == Place::Header,
+                    is_raw,
+                };
+                let at = format!("{}{at}", self.at);
+                let (feed, column) = self.feeds.used(feed, column, wanted, at);
+                Given::Field { feed, column }
+            }
+            Slot::Extracted(slot) => Given::Extracted(slot),
+            _ => Given::Extracted(0), // the template reader lets nothing else be raw
+        }
+    }
+
+    fn raw(&mut self, at: &str, slot: Slot, place: Place, is_first: bool) -> Segment {
+        if place != Place::Target {
+            let what = "raw is for paths: nothing is encoded here".to_owned();
+            self.fault(at, what);
+        }
+        let authority = is_first.then(|| self.stream.target.authority.clone().into());
+        Segment::Raw {
+            // A whole URL is judged when it is sent.
+            from: self.given(at, slot, place, !is_first),
+            authority,
+        }
+    }
+
+    /// A value as it is written in its place. A fault names `origin`, never the value: it may be a secret.
+    fn written(&mut self, at: &str, value: &str, place: Place, origin: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        match place {
+            Place::Target => push_component(&mut out, value.as_bytes()),
+            Place::JsonString | Place::JsonValue => push_escaped(&mut out, value.as_bytes()),
+            Place::Text => out.extend_from_slice(value.as_bytes()),
+            Place::Header if value.bytes().all(is_value_byte) => {
+                out.extend_from_slice(value.as_bytes());
+            }
+            Place::Header => self.fault(
+                at,
+                format!("{origin} has a control byte, which no header may have"),
+            ),
+        }
+        out
+    }
+
+    /// Text that stands in the plan itself: taken as it is where it may stand, else a fault.
+    fn literal(&mut self, at: &str, text: &str, place: Place) -> Vec<u8> {
+        let bytes = text.as_bytes();
+        match place {
+            Place::JsonString | Place::JsonValue => {
+                let mut out = Vec::new();
+                push_escaped(&mut out, bytes);
+                return out;
+            }
+            Place::Text => {}
+            Place::Header => {
+                if !bytes.iter().all(|byte| is_value_byte(*byte)) {
+                    self.fault(
+                        at,
+                        "a control byte, which no header value may have".to_owned(),
+                    );
+                }
+            }
+            Place::Target => {
+                if let Some(bad) = text
+                    .chars()
+                    .find(|c| !c.is_ascii() || !is_target_byte(*c as u8))
+                {
+                    let mut escaped = Vec::new();
+                    push_component(&mut escaped, bad.to_string().as_bytes());
+                    let escaped = String::from_utf8_lossy(&escaped).into_owned();
+                    self.fault(
+                        at,
+                        format!(
+                            "`{}` may not stand in a path or query: write {escaped}",
+                            bad.escape_debug()
+                        ),
+                    );
+                } else if !percent_is_whole(bytes) {
+                    self.fault(
+                        at,
+                        "`%` without two hexadecimal digits after it: write %25 for a percent sign"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        bytes.to_vec()
+    }
+}
+
+impl Slot {
+    /// Whether it gives a JSON value with a type of its own.
+    fn has_json_type(&self) -> bool {
+        matches!(
+            self,
+            Slot::Int { .. }
+                | Slot::Float { .. }
+                | Slot::Bool
+                | Slot::Timestamp(Instant::Since1970 { .. })
+                | Slot::Sequence
+                | Slot::User
+                | Slot::Extracted(_)
+                | Slot::Field { .. }
+        )
+    }
+}

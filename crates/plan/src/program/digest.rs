@@ -1,0 +1,11 @@
+//! SHA-256, to know that a file is the one that was planned.
+
+use sha2::{Digest, Sha256};
+
+/// The digest of `bytes` in lower-case hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! How often each check of a stream passed and failed on one thread, and when.
+
+use loadlens_base::units::seconds;
+
+use super::pattern::Tool;
+use super::StreamProgram;
+
+/// Samples of the failures of each check that are kept.
+pub const CHECK_SAMPLES: usize = 20;
+
+/// What one check said of one answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    Passed,
+    /// The answer is not the one that the check is about: its status is not expected.
+    NotJudged,
+    Failed(Miss),
+}
+
+/// How an answer missed a check. Never holds what the service sent in head or body: it may be a secret.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Miss {
+    /// This status is not expected.
+    Status(u16),
+    /// What is demanded is not there.
+    Missing,
+    /// Something is there that must not be.
+    Present,
+    /// Another value is there.
+    Different,
+    /// The body is no JSON.
+    NotJson,
+    /// So many elements, members or bytes.
+    Amount(u64),
+    /// So many nanoseconds.
+    Time(u64),
+}
+
+impl Miss {
+    /// In words, for a sample.
+    pub fn what(self) -> String {
+        match self {
+            Miss::Status(status) => format!("status {status}"),
+            Miss::Missing => "not there".to_owned(),
+            Miss::Present => "it is there".to_owned(),
+            Miss::Different => "another value".to_owned(),
+            Miss::NotJson => "the body is no JSON".to_owned(),
+            Miss::Amount(amount) => format!("{amount}"),
+            Miss::Time(ns) => format!("{:.6} s", seconds(ns)),
+        }
+    }
+}
+
+/// One failure of a check.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckNote {
+    /// When the answer was complete.
+    pub at: u64,
+    /// Number of the user.
+    pub user: u32,
+    /// What was wrong.
+    pub miss: Miss,
+}
+
+/// What one check said of all answers.
+///
+/// The law: passed + failed + not judged are the whole answers of the step.
+#[derive(Clone, Debug)]
+pub struct CheckTally {
+    /// Answers that passed.
+    pub passed: u64,
+    /// Answers that failed.
+    pub failed: u64,
+    /// Answers whose status was not expected, so that the check is not about them.
+    pub not_judged: u64,
+    /// When the first failed; `u64::MAX`: none did.
+    pub first: u64,
+    /// When the last failed.
+    pub last: u64,
+    /// The first few failures.
+    pub samples: Vec<CheckNote>,
+}
+
+impl Default for CheckTally {
+    fn default() -> Self {
+        CheckTally {
+            passed: 0,
+            failed: 0,
+            not_judged: 0,
+            first: u64::MAX,
+            last: 0,
+            samples: Vec::new(),
+        }
+    }
+}
+
+impl CheckTally {
+    #[inline]
+    fn add(&mut self, verdict: Verdict, at: u64, user: u32) {
+        match verdict {
+            Verdict::Passed => self.passed += 1,
+            Verdict::NotJudged => self.not_judged += 1,
+            Verdict::Failed(miss) => {
+                self.failed += 1;
+                self.first = self.first.min(at);
+                self.last = self.last.max(at);
+                if self.samples.len() < CHECK_SAMPLES {
+                    self.samples.push(CheckNote { at, user, miss });
+                }
+            }
+        }
+    }
+
+    /// Adds what another thread counted; the earliest samples stay.
+    pub fn merge(&mut self, other: &CheckTally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.not_judged += other.not_judged;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.samples.extend_from_slice(&other.samples);
+        self.samples.sort_by_key(|note| note.at);
+        self.samples.truncate(CHECK_SAMPLES);
+    }
+}
+
+/// What one thread judges the answers of one stream with. Owns no memory when the stream has no checks.
+#[derive(Debug, Default)]
+pub struct Judging {
+    /// By check, over all steps of the stream.
+    pub tallies: Vec<CheckTally>,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) tools: Vec<Tool>,
+}
+
+impl Judging {
+    /// For the steps of one stream.
+    pub fn new(stream: &StreamProgram) -> Self {
+        let checks = || stream.steps.iter().map(|step| step.checks.names.len());
+        Judging {
+            tallies: vec![CheckTally::default(); checks().sum()],
+            verdicts: Vec::with_capacity(checks().max().unwrap_or_default()),
+            tools: stream
+                .steps
+                .iter()
+                .flat_map(|step| step.checks.patterns())
+                .map(|pattern| pattern.tool())
+                .collect(),
+        }
+    }
+
+    pub(super) fn count(&mut self, first: usize, at: u64, user: u32) {
+        for (tally, verdict) in self.tallies[first..].iter_mut().zip(&self.verdicts) {
+            tally.add(*verdict, at, user);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Scenarios compiled: what each step sends, and how its answer is judged.
+//!
+//! Everything that can be decided once is decided in [`Program::compile`]; rendering a request appends bytes to a
+//! buffer and judging an answer reads it in place.
+
+mod check;
+mod compile;
+pub(crate) mod digest;
+mod feed;
+mod feeds;
+mod flow;
+mod json;
+mod judging;
+mod mix;
+mod naming;
+mod pattern;
+mod render;
+mod template;
+mod values;
+
+pub use check::{Answer, Judgement, Need};
+pub(crate) use compile::check;
+pub use digest::sha256_hex;
+pub use feed::{FeedFile, Table, Use};
+pub use feeds::{FeedProgram, Records};
+pub use judging::{CheckNote, CheckTally, Judging, Miss, CHECK_SAMPLES};
+pub use mix::Mix;
+pub use render::{RenderContext, RenderFault};
+pub use template::{check_template, columns_of};
+pub use values::{Values, MAX_VALUE_BYTES};
+
+use loadlens_base::Fault;
+use loadlens_base::Random;
+use loadlens_http::whole::Framing;
+
+use crate::{Cookies, Plan, Think};
+
+/// Where the requests of a step come from.
+#[derive(Clone, Debug)]
+pub enum Requests {
+    /// From the plan.
+    Planned,
+    /// They are all these bytes, whatever the plan says.
+    Fixed(Vec<u8>, Framing),
+    /// A script makes each.
+    Made,
+}
+
+/// All streams of a plan, compiled.
+#[derive(Debug)]
+pub struct Program {
+    /// In the order of the plan.
+    pub streams: Vec<StreamProgram>,
+}
+
+impl Program {
+    /// Compiles a plan: reads body files and the environment. Every fault of the plan comes back at once.
+    ///
+    /// What `{{env NAME}}` stands for never appears in a fault.
+    pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
+        compile::program(plan)
+    }
+
+    /// Compiles a plan of one step whose requests come from somewhere else than its text.
+    pub fn compile_with(
+        plan: &Plan,
+        requests: &Requests,
+        reads_answers: bool,
+    ) -> Result<Program, Vec<Fault>> {
+        let mut program = Program::compile(plan)?;
+        for step in program
+            .streams
+            .iter_mut()
+            .flat_map(|stream| &mut stream.steps)
+        {
+            if reads_answers {
+                step.need = Need::Body;
+            }
+            match requests {
+                Requests::Planned => {}
+                Requests::Fixed(bytes, framing) => {
+                    step.request = render::Request::Static(bytes.clone());
+                    step.request_is_head = framing.is_head();
+                }
+                Requests::Made => step.request.render_always(),
+            }
+        }
+        Ok(program)
+    }
+}
+
+/// The scenarios of one stream.
+#[derive(Debug)]
+pub struct StreamProgram {
+    /// The steps of all scenarios in the order of the plan; the index is the one in the record.
+    pub steps: Vec<StepProgram>,
+    /// In the order of the plan.
+    pub scenarios: Vec<ScenarioProgram>,
+    /// Slots that [`Values`] needs; 0 when nothing is extracted.
+    pub slots: u16,
+    /// The feeds that its templates use.
+    pub feeds: Vec<FeedProgram>,
+    flow: flow::Flow,
+    /// How long users keep cookies; off where none could ever be sent.
+    pub cookies: Cookies,
+    /// The groups of its scenarios that have a name, in the order of the plan.
+    pub groups: Vec<GroupProgram>,
+    /// How many groups the streams before it have.
+    pub first_group: usize,
+    /// How many checks the streams before it have.
+    pub first_check: usize,
+    /// What a replay replays; none: the stream is none.
+    pub due_times: Option<std::sync::Arc<[u64]>>,
+    mix: Mix,
+}
+
+impl StreamProgram {
+    /// The scenario of the next iteration, drawn by weight.
+    #[inline]
+    pub fn draw_scenario(&self, random: &mut Random) -> usize {
+        self.mix.draw(random)
+    }
+
+    /// The step at a position of the flow; none: the iteration is over.
+    #[inline]
+    pub fn step_at(&self, at: u16) -> Option<u16> {
+        let step = self.flow.step(at);
+        (step != flow::END).then_some(step)
+    }
+
+    /// The groups that begin with the request at a position of the flow, outer ones first.
+    pub fn groups_begun_at(&self, at: u16) -> &[u16] {
+        self.flow.begun_at(at)
+    }
+
+    /// How many of the groups that are open end with the request at a position of the flow, the innermost ones.
+    pub fn groups_ended_at(&self, at: u16) -> usize {
+        self.flow.ended_at(at)
+    }
+
+    /// The most groups that are open at once.
+    pub fn group_depth(&self) -> usize {
+        self.flow.depth()
+    }
+
+    /// How many checks its steps have.
+    pub fn checks(&self) -> usize {
+        self.steps.iter().map(|step| step.checks().len()).sum()
+    }
+
+    /// How many requests of the iteration come after this position.
+    #[cold]
+    pub fn left_after(&self, at: u16) -> u16 {
+        self.flow.left_after(at)
+    }
+}
+
+/// A named part of a scenario.
+#[derive(Debug)]
+pub struct GroupProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// Index of its scenario.
+    pub scenario: usize,
+}
+
+/// Where the steps of a scenario stand.
+#[derive(Debug)]
+pub struct ScenarioProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// Index of its first step in the stream.
+    pub first_step: u16,
+    /// How many there are, at least 1.
+    pub steps: u16,
+    /// Position of its first step in the flow of the stream, where groups are repeated.
+    pub begins: u16,
+    /// The feeds that its templates use: indices into those of the stream.
+    pub feeds: Vec<u16>,
+}
+
+/// One request and what is expected of its answer.
+#[derive(Debug)]
+pub struct StepProgram {
+    /// Its name in the plan.
+    pub name: String,
+    /// What of the answer must be kept for [`StepProgram::judge`].
+    pub need: Need,
+    /// Whether the answer has no body because the request is HEAD.
+    pub request_is_head: bool,
+    /// Pause after this step.
+    pub think: Think,
+    /// Whether the plan gives it a Cookie header: then those of its user are not sent.
+    pub has_own_cookie: bool,
+    request: render::Request,
+    checks: check::Checks,
+}
+
+impl StepProgram {
+    /// Whether every request of this step has the same bytes.
+    pub fn is_static(&self) -> bool {
+        self.static_bytes().is_some()
+    }
+
+    /// The request, when it is always the same.
+    #[inline]
+    pub fn static_bytes(&self) -> Option<&[u8]> {
+        self.request.static_bytes()
+    }
+
+    /// Appends one request to `out`. On a fault nothing is appended.
+    #[inline]
+    pub fn render(
+        &self,
+        values: &Values,
+        context: &mut RenderContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderFault> {
+        self.request.render(values, context, out)
+    }
+
+    /// Judges a whole answer, counts what its checks say, and keeps what it extracts.
+    #[inline]
+    pub fn judge(&self, answer: &Answer, values: &mut Values, judging: &mut Judging) -> Judgement {
+        self.checks.judge(answer, values, judging)
+    }
+
+    /// Whether the iteration ends here, its other steps skipped: a value that this step extracts is not there.
+    pub fn ends_iteration(&self, judgement: Judgement) -> bool {
+        judgement.lacks_values() && self.checks.extracts()
+    }
+
+    /// What is counted of its answers, in words: its status, its checks, its extractions; empty for a step that has
+    /// neither checks nor extractions nor expected statuses of its own.
+    pub fn checks(&self) -> &[String] {
+        &self.checks.names
+    }
+
+    /// Where the tallies of its checks begin in those of the stream.
+    pub fn first_check(&self) -> usize {
+        self.checks.first_tally
+    }
+}
+
+/// What is wrong with a regular expression of which `group` is wanted; none: nothing.
+pub fn check_pattern(text: &str, group: Option<u32>) -> Option<String> {
+    pattern::Pattern::new(text, group).err()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,456 @@
+//! The language of `{{...}}`: read once when a plan is compiled.
+
+use loadlens_base::units::SECOND;
+
+/// A template in pieces.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Piece {
+    Literal(String),
+    Slot(Slot),
+}
+
+/// What fills a `{{...}}`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Slot {
+    /// A random UUID, version 4.
+    Uuid,
+    /// A whole number, both bounds included.
+    Int { low: i64, high: i64 },
+    /// A number from `low` up to but without `high`.
+    Float { low: f64, high: f64 },
+    /// So many lower-case letters.
+    Word { letters: u16 },
+    /// One of these, equally often.
+    Choice(Vec<String>),
+    /// When the request is made.
+    Timestamp(Instant),
+    /// Number of the request in its stream, from 0.
+    Sequence,
+    /// Number of the user in its stream, from 0.
+    User,
+    /// So many hexadecimal digits.
+    Hex { digits: u16 },
+    /// `true` or `false`.
+    Bool,
+    /// An environment variable of the engine, read when the plan is compiled.
+    Env(String),
+    /// Extracted by an earlier step: index of its name.
+    Extracted(u16),
+    /// A column of the record that the iteration was given.
+    Field { feed: usize, column: String },
+    /// One of the two above, not encoded for the path that it stands in.
+    Raw(Box<Slot>),
+}
+
+/// How a moment is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instant {
+    /// Whole units since 1970, so many nanoseconds each.
+    Since1970 { unit_ns: u64 },
+    /// RFC 3339 in UTC with milliseconds.
+    Iso,
+}
+
+/// What a template may refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// Values that earlier steps extract.
+    pub names: &'a [String],
+    /// Feeds.
+    pub feeds: &'a [String],
+}
+
+/// Everything that may stand between braces, for messages.
+const FORMS: &str =
+    "uuid, int LOW HIGH, float LOW HIGH, bool, word N, hex N, choice A B ..., timestamp [ms|us|ns|iso], sequence, user, env NAME";
+const WORDS: [&str; 12] = [
+    "bool",
+    "hex",
+    "raw",
+    "user",
+    "uuid",
+    "int",
+    "float",
+    "word",
+    "choice",
+    "timestamp",
+    "sequence",
+    "env",
+];
+const MAX_LETTERS: u16 = 4096;
+
+/// Finds the fault of one template, if there is one; `names` are the extracted names that it may use, `feeds` the
+/// feeds, of which any column will do.
+pub fn check_template(text: &str, names: &[String], feeds: &[String]) -> Option<String> {
+    parse(text, Known { names, feeds }).err()
+}
+
+/// The columns of feeds that a template uses, and whether each stands there raw; a template with a fault uses none.
+pub fn columns_of(text: &str, names: &[String], feeds: &[String]) -> Vec<(String, String, bool)> {
+    let used = |piece| match piece {
+        Piece::Slot(Slot::Field { feed, column }) => Some((feeds[feed].clone(), column, false)),
+        Piece::Slot(Slot::Raw(slot)) => match *slot {
+            Slot::Field { feed, column } => Some((feeds[feed].clone(), column, true)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let pieces = parse(text, Known { names, feeds }).unwrap_or_default();
+    pieces.into_iter().filter_map(used).collect()
+}
+
+/// Whether a path begins with a raw value, which then brings the `/`.
+pub(super) fn begins_raw(path: &str) -> bool {
+    path.strip_prefix("{{")
+        .is_some_and(|rest| rest.trim_start().starts_with("raw "))
+}
+
+/// Reads a template; `names[i]` becomes `Slot::Extracted(i)`.
+pub(super) fn parse(text: &str, known: Known) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        if open > 0 {
+            pieces.push(Piece::Literal(rest[..open].to_owned()));
+        }
+        let inside = &rest[open + 2..];
+        let close = inside.find("}}").ok_or_else(|| {
+            format!("`{{{{` is not closed in `{}`: end it with `}}}}`; text with `{{{{` in it can be a body file", excerpt(text))
+        })?;
+        pieces.push(Piece::Slot(slot(&inside[..close], known)?));
+        rest = &inside[close + 2..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest.to_owned()));
+    }
+    Ok(pieces)
+}
+
+/// Whether a name may be extracted: letters, digits and underscores, and none of the words that fill a slot.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let mut letters = name.chars();
+    let starts_well = letters
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if !starts_well || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(format!(
+            "`{name}` is no name: letters, digits and underscores, not beginning with a digit"
+        ));
+    }
+    if WORDS.contains(&name) {
+        return Err(format!(
+            "`{name}` already means something in templates: choose another name"
+        ));
+    }
+    Ok(())
+}
+
+fn slot(inside: &str, known: Known) -> Result<Slot, String> {
+    let fault = |what: &str| Err(format!("`{{{{{}}}}}`: {what}", inside.trim()));
+    if let Some((name, column)) = inside.trim().split_once('.') {
+        if let Some(feed) = known.feeds.iter().position(|feed| feed == name) {
+            return match column {
+                "" => fault("name a column after the dot"),
+                column => Ok(Slot::Field {
+                    feed,
+                    column: column.to_owned(),
+                }),
+            };
+        }
+    }
+    if let Some(rest) = inside.trim().strip_prefix("raw ") {
+        return match slot(rest, known)? {
+            slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Ok(Slot::Raw(Box::new(slot))),
+            _ => fault(
+                "raw is for an extracted value or a column of a feed: all others need no encoding",
+            ),
+        };
+    }
+    let words: Vec<&str> = match words_of(inside) {
+        Ok(words) => words,
+        Err(what) => return fault(what),
+    };
+    match words[..] {
+        [] => fault(&format!("empty; there is {FORMS}")),
+        ["uuid"] => Ok(Slot::Uuid),
+        ["timestamp", ref form @ ..] => match form {
+            [] | ["s"] => Ok(since_1970(SECOND)),
+            ["ms"] => Ok(since_1970(1_000_000)),
+            ["us"] => Ok(since_1970(1_000)),
+            ["ns"] => Ok(since_1970(1)),
+            ["iso"] => Ok(Slot::Timestamp(Instant::Iso)),
+            _ => fault("is written as s, ms, us, ns or iso, as in {{timestamp ms}}"),
+        },
+        ["sequence"] => Ok(Slot::Sequence),
+        ["user"] => Ok(Slot::User),
+        ["bool"] => Ok(Slot::Bool),
+        ["hex", digits] => match digits.parse() {
+            Ok(digits @ 1..=MAX_LETTERS) => Ok(Slot::Hex { digits }),
+            _ => fault(&format!(
+                "N is a number of digits from 1 to {MAX_LETTERS}, as in {{{{hex 16}}}}"
+            )),
+        },
+        ["int", low, high] => match (low.parse(), high.parse()) {
+            (Ok(low), Ok(high)) if low <= high => Ok(Slot::Int { low, high }),
+            (Ok(_), Ok(_)) => fault("LOW is above HIGH"),
+            _ => fault("LOW and HIGH are whole numbers of 64 bits, as in {{int 1 100}}"),
+        },
+        ["float", low, high] => match (low.parse::<f64>(), high.parse::<f64>()) {
+            (Ok(low), Ok(high)) if (high - low).is_finite() && low <= high => {
+                Ok(Slot::Float { low, high })
+            }
+            (Ok(low), Ok(high)) if low > high => fault("LOW is above HIGH"),
+            _ => fault("LOW and HIGH are numbers, as in {{float 0 1.5}}"),
+        },
+        ["word", letters] => match letters.parse() {
+            Ok(letters @ 1..=MAX_LETTERS) => Ok(Slot::Word { letters }),
+            _ => fault(&format!(
+                "N is a number of letters from 1 to {MAX_LETTERS}, as in {{{{word 12}}}}"
+            )),
+        },
+        ["choice", ref words @ ..] if !words.is_empty() => Ok(Slot::Choice(
+            words.iter().map(|word| (*word).to_owned()).collect(),
+        )),
+        ["env", name] => Ok(Slot::Env(name.to_owned())),
+        ["uuid" | "sequence" | "user" | "bool", ..] => fault("takes nothing after its name"),
+        ["int" | "float", ..] => fault("needs LOW and HIGH, as in {{int 1 100}}"),
+        ["word", ..] => fault("needs a number of letters, as in {{word 12}}"),
+        ["hex", ..] => fault("needs a number of digits, as in {{hex 16}}"),
+        ["raw"] => fault("needs the name of an extracted value or a column of a feed"),
+        ["choice"] => fault("needs at least one word, as in {{choice red green}}"),
+        ["env", ..] => fault("needs one NAME, as in {{env TOKEN}}"),
+        [name] => match known.names.iter().position(|known| known == name) {
+            Some(index) => Ok(Slot::Extracted(index as u16)),
+            None if known.feeds.iter().any(|feed| feed == name) => fault(&format!(
+                "is a feed: name a column of it, as in {{{{{name}.id}}}}"
+            )),
+            None => fault(&unknown(name, known)),
+        },
+        [word, ..] => fault(&unknown(word, known)),
+    }
+}
+
+fn since_1970(unit_ns: u64) -> Slot {
+    Slot::Timestamp(Instant::Since1970 { unit_ns })
+}
+
+/// The words of a slot; one in double quotes may hold blanks.
+fn words_of(inside: &str) -> Result<Vec<&str>, &'static str> {
+    let mut words = Vec::new();
+    let mut rest = inside.trim();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (word, after) = quoted.split_once('"').ok_or("a quote is not closed")?;
+                if !after.is_empty() && !after.starts_with(char::is_whitespace) {
+                    return Err("text follows a closing quote");
+                }
+                (word, after)
+            }
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word);
+        rest = after.trim_start();
+    }
+    Ok(words)
+}
+
+fn unknown(word: &str, known: Known) -> String {
+    let shown = word;
+    let names = known.names;
+    let feeds = match known.feeds {
+        [] if word.contains('.') => "; there is no feed".to_owned(),
+        [] => String::new(),
+        feeds => format!("; feeds are {}", feeds.join(", ")),
+    };
+    let feed = word.split_once('.').map(|(feed, _)| feed);
+    let (word, words) = (
+        feed.unwrap_or(word),
+        if feed.is_some() { &[][..] } else { &WORDS[..] },
+    );
+    let given = if feed.is_some() { &[][..] } else { names };
+    let known_names = if names.is_empty() {
+        "no earlier step extracts anything".to_owned()
+    } else {
+        format!("earlier steps extract {}", names.join(", "))
+    };
+    let nearest = words
+        .iter()
+        .copied()
+        .chain(given.iter().chain(known.feeds).map(String::as_str))
+        .map(|candidate| (distance(word, candidate), candidate))
+        .min()
+        .filter(|(edits, candidate)| *edits <= 2 && *edits < candidate.len());
+    let hint = nearest
+        .map(|(_, candidate)| format!("did you mean `{candidate}`? "))
+        .unwrap_or_default();
+    format!("`{shown}` is unknown; {hint}there is {FORMS}; {known_names}{feeds}")
+}
+
+/// Edits between two words: letters put in, left out or changed (Levenshtein 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_slots_alternate() {
+        let names = ["id".to_owned(), "token".to_owned()];
+
+        let pieces = parse(
+            "/items/{{ token }}-{{int -5 9}}?a={{word 3}}",
+            naming(&names),
+        )
+        .unwrap();
+
+        assert_eq!(
+            pieces,
+            [
+                Piece::Literal("/items/".to_owned()),
+                Piece::Slot(Slot::Extracted(1)),
+                Piece::Literal("-".to_owned()),
+                Piece::Slot(Slot::Int { low: -5, high: 9 }),
+                Piece::Literal("?a=".to_owned()),
+                Piece::Slot(Slot::Word { letters: 3 }),
+            ]
+        );
+    }
+
+    fn naming(names: &[String]) -> Known<'_> {
+        Known { names, feeds: &[] }
+    }
+
+    #[test]
+    fn slots_of_feeds_raw_values_moments_and_quoted_words_are_read() {
+        let (names, feeds) = (["next".to_owned()], ["users".to_owned()]);
+        let only = |text| {
+            let known = Known {
+                names: &names,
+                feeds: &feeds,
+            };
+            match parse(text, known).unwrap().pop() {
+                Some(Piece::Slot(slot)) => slot,
+                other => panic!("{other:?}"),
+            }
+        };
+        let field = |column: &str| Slot::Field {
+            feed: 0,
+            column: column.to_owned(),
+        };
+
+        assert_eq!(only("{{users.id}}"), field("id"));
+        assert_eq!(only("{{ users.full name }}"), field("full name"));
+        assert_eq!(
+            only("{{users.address.lines[0]}}"),
+            field("address.lines[0]")
+        );
+        assert_eq!(
+            only("{{raw users.link}}"),
+            Slot::Raw(Box::new(field("link")))
+        );
+        assert_eq!(
+            only("{{raw next}}"),
+            Slot::Raw(Box::new(Slot::Extracted(0)))
+        );
+        assert_eq!(only("{{timestamp us}}"), since_1970(1_000));
+        assert_eq!(only("{{timestamp}}"), only("{{timestamp s}}"));
+        assert_eq!(
+            only("{{choice \"New York\" Oslo \"\"}}"),
+            Slot::Choice(vec![
+                "New York".to_owned(),
+                "Oslo".to_owned(),
+                String::new()
+            ])
+        );
+        let text = "{{users.id}}/{{raw users.a b}}?{{next}}{{uuid}}";
+        let used = columns_of(text, &names, &feeds);
+        let column = |name: &str, is_raw| ("users".to_owned(), name.to_owned(), is_raw);
+        assert_eq!(used, [column("id", false), column("a b", true)]);
+    }
+
+    #[test]
+    fn single_braces_and_closing_ones_are_text() {
+        let text = r#"{"a":{"b":{"c":1}}} }}"#;
+
+        assert_eq!(
+            parse(text, naming(&[])).unwrap(),
+            [Piece::Literal(text.to_owned())]
+        );
+        let json = parse(r#"{"a":{"b":{{int 1 2}}}}"#, naming(&[])).unwrap();
+        assert_eq!(json[2], Piece::Literal("}}".to_owned()));
+    }
+
+    #[test]
+    fn faults_name_the_slot_and_what_would_be_right() {
+        let names = ["order_id".to_owned()];
+        let feeds = ["users".to_owned()];
+        for (text, part) in [
+            ("{{usres.id}}", "did you mean `users`?"),
+            ("{{a.id}}", "feeds are users"),
+            ("{{users}}", "is a feed: name a column of it"),
+            ("{{users.}}", "name a column"),
+            ("{{raw}}", "needs the name"),
+            ("{{raw uuid}}", "raw is for an extracted value or a column"),
+            ("{{raw nothing}}", "`nothing` is unknown"),
+            ("{{timestamp m}}", "s, ms, us, ns or iso"),
+            ("{{timestamp ms iso}}", "s, ms, us, ns or iso"),
+            ("{{hex}}", "needs a number of digits"),
+            ("{{hex 0}}", "from 1 to 4096"),
+            ("{{user 1}}", "takes nothing after its name"),
+            ("{{bool x}}", "takes nothing after its name"),
+            ("{{choice \"a b}}", "a quote is not closed"),
+            ("{{choice \"a\"b}}", "text follows a closing quote"),
+            ("{{uid}}", "did you mean `uuid`?"),
+            ("{{order_idd}}", "did you mean `order_id`?"),
+            ("{{nonsense}}", "earlier steps extract order_id"),
+            ("{{}}", "empty; there is uuid"),
+            ("{{int 1}}", "needs LOW and HIGH"),
+            ("{{int 5 1}}", "LOW is above HIGH"),
+            ("{{int 1 1e3}}", "whole numbers of 64 bits"),
+            ("{{int 0 99999999999999999999}}", "whole numbers of 64 bits"),
+            ("{{float 1 nan}}", "are numbers"),
+            ("{{float 2 1}}", "LOW is above HIGH"),
+            ("{{float -1.7e308 1.7e308}}", "are numbers"),
+            ("{{word}}", "needs a number of letters"),
+            ("{{word 0}}", "from 1 to 4096"),
+            ("{{word 9999}}", "from 1 to 4096"),
+            ("{{choice}}", "at least one word"),
+            ("{{uuid 4}}", "takes nothing after its name"),
+            ("{{env}}", "needs one NAME"),
+            ("{{env A B}}", "needs one NAME"),
+            ("a {{uuid", "is not closed"),
+        ] {
+            let fault = check_template(text, &names, &feeds).expect(text);
+            assert!(fault.contains(part), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_already_means_something_cannot_be_extracted() {
+        assert!(check_name("order_id").is_ok() && check_name("_1").is_ok());
+        for name in ["uuid", "env", "", "1a", "a b", "a-b", "\u{e9}"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

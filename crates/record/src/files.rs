@@ -1,0 +1,599 @@
+//! The live files of a run, append only, as docs/reference/record.md lays them out.
+//!
+//! A file that cannot be written any more is given up and named; the others and the run go on.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use base64::Engine as _;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use hdrhistogram::Histogram;
+use serde_json::{json, Map, Value};
+
+use loadlens_base::units::seconds;
+use loadlens_base::{Class, Outcome};
+
+use super::histogram::{bucket_low, HIGHEST};
+use super::interval::{CheckCount, Course, GroupTally, CLASSES, COURSES};
+use super::merge::{Counts, IntervalSum, StreamSum, TimingSum};
+use super::rows::Chunk;
+
+/// Names of streams and steps, as the files need them.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// In the order of the plan.
+    pub streams: Vec<StreamNames>,
+}
+
+/// Names of one stream.
+#[derive(Clone, Debug, Default)]
+pub struct StreamNames {
+    /// As in the plan.
+    pub name: String,
+    /// Its steps, as in the plan.
+    pub steps: Vec<String>,
+    /// Its groups, as in the plan.
+    pub groups: Vec<String>,
+    /// How many checks each step has; empty: none has any.
+    pub checks: Vec<usize>,
+}
+
+impl Names {
+    /// Index of the first step of a stream among all steps.
+    pub fn first_step(&self, stream: usize) -> usize {
+        self.streams[..stream]
+            .iter()
+            .map(|stream| stream.steps.len())
+            .sum()
+    }
+
+    /// Index of the first group of a stream among all groups.
+    pub fn first_group(&self, stream: usize) -> usize {
+        let before = self.streams[..stream].iter();
+        before.map(|stream| stream.groups.len()).sum()
+    }
+
+    /// Index of the first check of a stream among all checks.
+    pub fn first_check(&self, stream: usize) -> usize {
+        let before = self.streams[..stream].iter();
+        before.flat_map(|stream| &stream.checks).sum()
+    }
+}
+
+/// One append-only file, until it cannot be written any more.
+struct Log {
+    name: &'static str,
+    file: Option<File>,
+    fault: Option<String>,
+}
+
+impl Log {
+    fn create(dir: &Path, name: &'static str) -> io::Result<Log> {
+        let file = File::create(dir.join(name))?;
+        Ok(Log {
+            name,
+            file: Some(file),
+            fault: None,
+        })
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = file.write_all(bytes) {
+            self.fault = Some(format!("{} ends early: {error}", self.name));
+            self.file = None;
+        }
+    }
+}
+
+/// First word of a compressed histogram (HdrHistogram V2).
+const DEFLATED: u32 = 0x1c84_9314;
+/// Bytes of an encoded histogram before its counts.
+const ENCODED_HEAD: usize = 40;
+/// More than all buckets of the finest histogram take.
+const LONGEST_ENCODED: u64 = 64 << 20;
+
+/// All live files.
+pub struct Files {
+    samples: Log,
+    connections: Log,
+    intervals: Log,
+    counters: Log,
+    encoder: HlogEncoder,
+}
+
+impl Files {
+    /// Creates them in an existing folder.
+    pub fn create(dir: &Path) -> io::Result<Files> {
+        let mut files = Files {
+            samples: Log::create(dir, "samples.bin")?,
+            connections: Log::create(dir, "connections.bin")?,
+            intervals: Log::create(dir, "intervals.hlog")?,
+            counters: Log::create(dir, "counters.jsonl")?,
+            encoder: HlogEncoder::new(),
+        };
+        files.intervals.append(
+            b"#[Histogram log format version 1.3]\n\
+              \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+        );
+        Ok(files)
+    }
+
+    /// Appends a chunk of sample rows.
+    pub fn samples(&mut self, chunk: &Chunk) {
+        append_chunk(&mut self.samples, b"LLS1", chunk);
+    }
+
+    /// Appends a chunk of connection rows.
+    pub fn connections(&mut self, chunk: &Chunk) {
+        append_chunk(&mut self.connections, b"LLC2", chunk);
+    }
+
+    /// Appends one interval to histograms and counters.
+    pub fn interval(&mut self, sum: &IntervalSum, names: &Names) {
+        let mut lines = String::new();
+        for_each_timing(sum, names, |tag, timing| {
+            self.encoder
+                .line(&mut lines, tag, sum.start, sum.end, &timing.counts);
+        });
+        self.intervals.append(lines.as_bytes());
+        let mut lines = String::new();
+        for index in 0..names.streams.len() {
+            lines.push_str(&counters_of_stream(sum, names, index).to_string());
+            lines.push('\n');
+        }
+        lines.push_str(&counters_of_engine(sum).to_string());
+        lines.push('\n');
+        self.counters.append(lines.as_bytes());
+    }
+
+    /// What could not be written.
+    pub fn faults(&self) -> Vec<String> {
+        let logs = [
+            &self.samples,
+            &self.connections,
+            &self.intervals,
+            &self.counters,
+        ];
+        logs.iter().filter_map(|log| log.fault.clone()).collect()
+    }
+}
+
+fn append_chunk(log: &mut Log, magic: &[u8; 4], chunk: &Chunk) {
+    let mut bytes = Vec::with_capacity(16 + chunk.bytes.len());
+    bytes.extend_from_slice(magic);
+    bytes.extend_from_slice(&chunk.rows.to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(&chunk.bytes).to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(&chunk.bytes);
+    log.append(&bytes);
+}
+
+/// Calls `each(tag, timing)` for everything in an interval that is not empty.
+fn for_each_timing(sum: &IntervalSum, names: &Names, mut each: impl FnMut(&str, &TimingSum)) {
+    for (index, stream) in names.streams.iter().enumerate() {
+        let name = tag_part(&stream.name);
+        let first = names.first_step(index);
+        for (step, step_name) in stream.steps.iter().enumerate() {
+            for class in Class::ALL {
+                let cell = &sum.cells[(first + step) * CLASSES + class as usize];
+                let tag = format!("{name}.{}.{}", tag_part(step_name), class.name());
+                each(&format!("{tag}.response"), &cell.response);
+                each(&format!("{tag}.service"), &cell.service);
+            }
+            let phases = &sum.phases[first + step];
+            let tag = format!("{name}.{}.{}", tag_part(step_name), Class::Ok.name());
+            each(&format!("{tag}.first_byte"), &phases.first_byte);
+            each(&format!("{tag}.last_byte"), &phases.last_byte);
+        }
+        let first = names.first_group(index);
+        for (group, group_name) in stream.groups.iter().enumerate() {
+            for (course, class) in COURSE_CLASSES {
+                let cell = &sum.group_cells[(first + group) * COURSES + course as usize];
+                let tag = format!("{name}.{}.{}", tag_part(group_name), class.name());
+                each(&format!("{tag}.group_response"), &cell.response);
+                each(&format!("{tag}.group_service"), &cell.service);
+            }
+        }
+        let tally = &sum.streams[index];
+        each(&format!("{name}...lag"), &tally.lag);
+        each(&format!("{name}...connect"), &tally.connect);
+        each(&format!("{name}...tls"), &tally.tls);
+    }
+}
+
+/// Runs of groups under the names of the classes that requests have.
+const COURSE_CLASSES: [(Course, Class); COURSES] = [
+    (Course::Completed, Class::Ok),
+    (Course::Failed, Class::Failed),
+    (Course::Censored, Class::Censored),
+];
+
+fn tag_part(name: &str) -> String {
+    name.replace(['.', ',', ' ', '='], "_")
+}
+
+/// Writes lines of an HDR histogram log.
+struct HlogEncoder {
+    histogram: Histogram<u64>,
+    serializer: V2DeflateSerializer,
+    bytes: Vec<u8>,
+}
+
+impl HlogEncoder {
+    fn new() -> Self {
+        HlogEncoder {
+            histogram: empty(),
+            serializer: V2DeflateSerializer::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, out: &mut String, tag: &str, start: u64, end: u64, counts: &Counts) {
+        if counts.is_empty() {
+            return;
+        }
+        self.histogram.reset();
+        for (bucket, count) in counts {
+            self.histogram
+                .saturating_record_n(bucket_low(*bucket as usize), *count);
+        }
+        self.bytes.clear();
+        if self
+            .serializer
+            .serialize(&self.histogram, &mut self.bytes)
+            .is_err()
+        {
+            return; // writing to memory: only an overflow of 2^63 counts could end up here
+        }
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&self.bytes);
+        let (start_s, length_s) = (seconds(start), seconds(end - start));
+        let max_ms = self.histogram.max() as f64 / 1e6;
+        out.push_str(&format!(
+            "Tag={tag},{start_s:.9},{length_s:.9},{max_ms:.3},{encoded}\n"
+        ));
+    }
+}
+
+fn empty() -> Histogram<u64> {
+    // The bounds are constants within what the crate takes.
+    Histogram::new_with_bounds(1, HIGHEST, 3).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
+    let stream = &sum.streams[index];
+    let first = names.first_step(index);
+    let steps = first..first + names.streams[index].steps.len();
+    let of_steps = |count: fn(&super::interval::StepTally) -> u64| -> u64 {
+        sum.steps[steps.clone()].iter().map(count).sum()
+    };
+    let of_class = |class: Class| -> u64 {
+        let cell = |step: usize| {
+            sum.cells[step * CLASSES + class as usize]
+                .response
+                .moments
+                .count
+        };
+        steps.clone().map(cell).sum()
+    };
+    let (ok, unexpected, failed_check) = (
+        of_class(Class::Ok),
+        of_class(Class::UnexpectedStatus),
+        of_class(Class::CheckFailed),
+    );
+    let gap = stream.longest_gap();
+    json!({
+        "start_s": seconds(sum.start),
+        "length_s": seconds(sum.length()),
+        "phase": sum.phase.name(),
+        "stream": names.streams[index].name,
+        "due": of_steps(|step| step.due),
+        "issued": of_steps(|step| step.issued),
+        "dropped": of_steps(|step| step.dropped),
+        "answered": ok + unexpected + failed_check,
+        "ok": ok,
+        "unexpected_status": unexpected,
+        "check_failed": failed_check,
+        "skipped": of_steps(|step| step.skipped),
+        "failed": failures(stream),
+        "status": statuses(stream),
+        "in_flight": stream.in_flight,
+        "in_flight_integral_s": seconds(stream.in_flight_integral),
+        "in_flight_max": stream.in_flight_max,
+        "waiting": stream.waiting,
+        "max_gap_s": gap.map(|gap| seconds(gap.length())),
+        "max_gap_at_s": gap.map(|gap| seconds(gap.from)),
+        "opened": stream.opened,
+        "closed_by_client": stream.closed[0],
+        "closed_by_server": stream.closed[1],
+        "closed_by_error": stream.closed[2],
+        "unsolicited": stream.unsolicited,
+        "bytes_out": stream.bytes_out,
+        "bytes_in_wire": stream.bytes_in_wire,
+        "bytes_in_body": stream.bytes_in_body,
+        "cells": cells(sum, steps),
+        "groups": groups(sum, names, index),
+        "checks": checks(sum, names, index),
+    })
+}
+
+/// Failures by class.
+pub fn failures(stream: &StreamSum) -> Map<String, Value> {
+    let classes = Outcome::ALL
+        .into_iter()
+        .filter(|outcome| outcome.is_failure());
+    classes
+        .map(|outcome| {
+            (
+                outcome.name().to_owned(),
+                stream.failed[outcome.code() as usize],
+            )
+        })
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| (name, count.into()))
+        .collect()
+}
+
+/// Answers by status.
+pub fn statuses(stream: &StreamSum) -> Map<String, Value> {
+    let seen = stream
+        .status
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0);
+    seen.map(|(status, count)| (status.to_string(), (*count).into()))
+        .collect()
+}
+
+fn cells(sum: &IntervalSum, steps: std::ops::Range<usize>) -> Map<String, Value> {
+    let mut cells = Map::new();
+    for (number, step) in steps.enumerate() {
+        for class in Class::ALL {
+            let cell = &sum.cells[step * CLASSES + class as usize];
+            if cell.response.moments.count == 0 {
+                continue;
+            }
+            let (response, service) = (&cell.response.moments, &cell.service.moments);
+            let content = json!({
+                "count": response.count,
+                "response_sum_s": response.sum_s(),
+                "response_sumsq_s2": response.sum_of_squares_s2(),
+                "service_sum_s": service.sum_s(),
+                "service_sumsq_s2": service.sum_of_squares_s2(),
+            });
+            cells.insert(format!("{number}.{}", class.name()), content);
+        }
+    }
+    cells
+}
+
+/// Runs of the stream's groups, by the index of the group; none: there was none in the interval.
+fn groups(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> {
+    let mut groups = Map::new();
+    let first = names.first_group(index);
+    for group in 0..names.streams[index].groups.len() {
+        let tally = &sum.groups[first + group];
+        if *tally == GroupTally::default() {
+            continue;
+        }
+        let completed = &sum.group_cells[(first + group) * COURSES + Course::Completed as usize];
+        let content = json!({
+            "due": tally.due,
+            "completed": tally.completed,
+            "failed": tally.failed,
+            "unfinished": tally.unfinished,
+            "response_sum_s": completed.response.moments.sum_s(),
+            "service_sum_s": completed.service.moments.sum_s(),
+        });
+        groups.insert(group.to_string(), content);
+    }
+    groups
+}
+
+/// What the checks of the stream's steps said, by the index of the step and of its check.
+fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> {
+    let mut checks = Map::new();
+    let mut at = names.first_check(index);
+    for (step, count) in names.streams[index].checks.iter().enumerate() {
+        for check in 0..*count {
+            let said = &sum.checks[at];
+            at += 1;
+            if *said == CheckCount::default() {
+                continue;
+            }
+            let content = json!({
+                "passed": said.passed,
+                "failed": said.failed,
+                "not_judged": said.not_judged,
+            });
+            checks.insert(format!("{step}.{check}"), content);
+        }
+    }
+    checks
+}
+
+fn counters_of_engine(sum: &IntervalSum) -> Value {
+    let length = sum.length().max(1) as f64;
+    let busy: Vec<f64> = sum
+        .threads
+        .iter()
+        .map(|thread| thread.busy(length))
+        .collect();
+    let waits: Vec<f64> = sum
+        .threads
+        .iter()
+        .map(|thread| seconds(thread.runq_wait_ns))
+        .collect();
+    let stalls: Vec<f64> = sum
+        .threads
+        .iter()
+        .map(|thread| seconds(thread.stalled_ns))
+        .collect();
+    let loops: u64 = sum.threads.iter().map(|thread| thread.loops).sum();
+    let mut lag = Counts::new();
+    sum.streams
+        .iter()
+        .for_each(|stream| super::merge::add_counts(&mut lag, &stream.lag.counts));
+    json!({
+        "start_s": seconds(sum.start),
+        "length_s": seconds(sum.length()),
+        "phase": sum.phase.name(),
+        "stream": null,
+        "generator": {
+            "busy": busy,
+            "runq_wait_s": waits,
+            "stalled_s": stalls,
+            "lag_p99_s": super::merge::quantile(&lag, 0.99).map(seconds),
+            "loops": loops,
+        },
+    })
+}
+
+/// One line of an interval log: times, tag, and the buckets that are not empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HlogInterval {
+    /// Since `t0`.
+    pub start_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// `stream.step.class.kind`.
+    pub tag: String,
+    /// (largest value of the bucket in ns, count), rising.
+    pub counts: Vec<(u64, u64)>,
+}
+
+/// Reads an interval log; a torn last line is left out, any other bad line is an error that names it.
+pub fn read_intervals(path: &Path) -> io::Result<Vec<HlogInterval>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    read_intervals_of(&path.display().to_string(), &bytes)
+}
+
+/// The same of bytes that are there already; `name` is what a fault calls them.
+pub fn read_intervals_of(name: &str, bytes: &[u8]) -> io::Result<Vec<HlogInterval>> {
+    let text = String::from_utf8_lossy(bytes);
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut deserializer = Deserializer::new();
+    let mut intervals = Vec::new();
+    for (number, line) in whole.lines().enumerate() {
+        if line.is_empty() || line.starts_with(['#', '"']) {
+            continue;
+        }
+        let interval = read_line(line, &mut deserializer).ok_or_else(|| {
+            let what = format!("{name}:{}: not a line of an HDR histogram log", number + 1);
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        intervals.push(interval);
+    }
+    Ok(intervals)
+}
+
+fn read_line(line: &str, deserializer: &mut Deserializer) -> Option<HlogInterval> {
+    let (tag, rest) = match line.strip_prefix("Tag=") {
+        Some(tagged) => tagged.split_once(',')?,
+        None => ("", line),
+    };
+    let mut fields = rest.split(',');
+    let (start_s, length_s) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let encoded = fields.nth(1)?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .ok()?;
+    let bytes = inflated(&bytes)?;
+    let histogram: Histogram<u64> = deserializer.deserialize(&mut bytes.as_slice()).ok()?;
+    let counts = histogram.iter_recorded();
+    let counts = counts
+        .map(|value| {
+            (
+                histogram.highest_equivalent(value.value_iterated_to()),
+                value.count_at_value(),
+            )
+        })
+        .collect();
+    Some(HlogInterval {
+        start_s,
+        length_s,
+        tag: tag.to_owned(),
+        counts,
+    })
+}
+
+/// An encoded histogram without its compression; none: it is none.
+///
+/// The `hdrhistogram` crate makes room for as many bytes as the header says are to come, up to 4 GiB: so what it is given
+/// must be there.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    let word = |bytes: &[u8], at: usize| {
+        let word = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_be_bytes(word))
+    };
+    let plain = if word(bytes, 0)? == DEFLATED {
+        let length = word(bytes, 4)? as usize;
+        let mut plain = Vec::new();
+        flate2::read::ZlibDecoder::new(bytes.get(8..8 + length)?)
+            .take(LONGEST_ENCODED)
+            .read_to_end(&mut plain)
+            .ok()?;
+        plain
+    } else {
+        bytes.to_vec()
+    };
+    let to_come = plain.len().checked_sub(ENCODED_HEAD)?;
+    (word(&plain, 4)? as usize <= to_come).then_some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::{bucket_high, bucket_of};
+
+    #[test]
+    fn an_interval_log_reads_back_bucket_by_bucket() {
+        let dir = std::env::temp_dir().join(format!("loadlens-hlog-{}", std::process::id()));
+        let counts: Counts = [1_500, 2_000_000, 7_000_000_000]
+            .map(|v| (bucket_of(v) as u32, v % 7 + 1))
+            .to_vec();
+        let mut text = String::from("#[Histogram log format version 1.3]\n\"StartTimestamp\"\n");
+        HlogEncoder::new().line(
+            &mut text,
+            "load.get.ok.response",
+            250_000_000,
+            500_000_000,
+            &counts,
+        );
+        std::fs::write(&dir, format!("{text}Tag=load.get.ok.resp")).unwrap();
+
+        let read = read_intervals(&dir).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+
+        assert_eq!(read.len(), 1);
+        assert_eq!((read[0].start_s, read[0].length_s), (0.25, 0.25));
+        assert_eq!(read[0].tag, "load.get.ok.response");
+        let expected: Vec<(u64, u64)> = counts
+            .iter()
+            .map(|(b, c)| (bucket_high(*b as usize), *c))
+            .collect();
+        assert_eq!(read[0].counts, expected);
+    }
+
+    #[test]
+    fn a_histogram_that_announces_more_than_is_there_makes_no_room_for_it() {
+        let mut log = Vec::new();
+        let mut histogram = empty();
+        histogram.record(1_500).unwrap();
+        hdrhistogram::serialization::V2Serializer::new()
+            .serialize(&histogram, &mut log)
+            .unwrap();
+        assert_eq!(inflated(&log), Some(log.clone()));
+
+        log[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+
+        assert_eq!(inflated(&log), None);
+    }
+
+    #[test]
+    fn names_cannot_break_a_tag() {
+        assert_eq!(tag_part("a.b,c d=e"), "a_b_c_d_e");
+    }
+}
