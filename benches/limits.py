@@ -31,7 +31,6 @@ LIMIT_S = 60.0  # of a run of the open loop
 
 def measure_all(results: Results, set_number: int, rounds: int, program: Path, idle: int = IDLE) -> None:
     """Measure everything here `rounds` times and add it to the results."""
-
     host = Host()
 
     def keep(name: str, value: float, why_not: str | None) -> None:

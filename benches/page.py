@@ -77,8 +77,10 @@ def environment(results: Results) -> str:
     virtual = "virtual " if about["hypervisor"] else ""
     lines = [
         f"Measured {first} to {last}, commit {results.subject['commit']}, release build.",
-        f"{about['processors']} {virtual}processors ({about['processor']}), {about['memory_gib']} GiB, "
-        f"{about['distribution']}, kernel {about['kernel']}, {about['congestion_control']}, loopback.",
+        (
+            f"{about['processors']} {virtual}processors ({about['processor']}), {about['memory_gib']} GiB, "
+            f"{about['distribution']}, kernel {about['kernel']}, {about['congestion_control']}, loopback."
+        ),
     ]
     waits = sorted(one.marginal.waited for one in results.cost if one.left_out is None)
     if waits:

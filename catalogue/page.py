@@ -170,8 +170,10 @@ def _confusion(found: Scores) -> list[str]:
 
 def _numbers(found: Scores) -> list[str]:
     lines = [
-        f"| number | claimed | not claimed | median error | largest error | within {NEAR:.0%} "
-        "| intervals that hold the truth |",
+        (
+            f"| number | claimed | not claimed | median error | largest error | within {NEAR:.0%} "
+            "| intervals that hold the truth |"
+        ),
         "| --- " * 7 + "|",
     ]
     return [*lines, *map(_number, found.numbers), ""]

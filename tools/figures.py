@@ -98,7 +98,7 @@ def lines(record: RunRecord, report: Report) -> Iterator[str]:
 
 
 def _where_and_when(record: RunRecord, report: Report) -> str:
-    """`A full run of 48 trials (16 cases, all valid) on 2 cores of X on 22 November 2026, 11 min.`"""
+    """One sentence: `A full run of 48 trials (16 cases, all valid) on 2 cores of X on 22 November 2026`."""
     began = min(trial.began_unix_ns for trial in record.trials if trial.began_unix_ns)
     took_s = (max(trial.ended_unix_ns for trial in record.trials) - began) / 1e9
     on = datetime.datetime.fromtimestamp(began / 1e9, tz=datetime.UTC)

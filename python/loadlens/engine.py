@@ -226,7 +226,7 @@ def simulate(model: Mapping[str, Any]) -> dict[str, Any]:
 
 def serve_nothing(cores: Sequence[int]) -> None:
     """Serve a loopback port, a thread on each of `cores`, until standard input ends; prints the port."""
-    _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))
+    _engine.serve_nothing(list(cores), lambda port: print(port, flush=True))  # noqa: T201 (the output of a process)
 
 
 def serve_proxy(settings_json: str, ends: Sequence[int], listening: Callable[[int, int], object]) -> None:

@@ -1,4 +1,4 @@
-"""How the lab itself asks a service over HTTP, with TLS or without: is it ready, what are its metrics?
+"""HTTP client of the control plane, with TLS or without, for readiness and metrics of services.
 
 The load is the engine's affair. What is trusted is the same as there (`crates/transport/src/tls`), and
 what fails is told in its words, so that one table of advice (`present/failure_text.py`) fits both.

@@ -16,6 +16,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.external_report import Teller
 from loadlens.measure.requests import failures, sizes
 from loadlens.measure.services import request_counters
+from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import NO_SUCCESSES, StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
 
@@ -45,13 +46,7 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     if kind in ("response_time", "service_time"):
         return _of_time(case, metric, index)
     if kind == "server_time":
-        if plan is None and (found := request_counters.mean_time(case, metric)) is not None:
-            return found
-        if plan is None and len(load.plan.steps) == 1:
-            plan = load.plan.steps[0]
-        if plan is None:
-            return NotMeasured(metric, "the service writes down times of single paths: name a step")
-        return _inside(case, metric, plan.path, statistic)
+        return _of_server(case, metric, plan, load.plan.steps, statistic)
     if kind in ("first_byte", "last_byte", "connect", "tls"):
         return _of_phase(case, metric, kind, statistic, index)
     if metric in totals.UNITS and (index is None or len(load.plan.steps) == 1):
@@ -218,6 +213,19 @@ def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:
         else:
             found.append(_bare(float(part.largest), samples[-1], "largest of a trial"))
     return case.figure(metric, "bytes", found, samples)
+
+
+def _of_server(
+    case: CaseMeasures, metric: str, step: StepPlan | None, steps: Sequence[StepPlan], statistic: str
+) -> Figure:
+    """The service's own time: the mean of its counter for the whole load, else logged times of a path."""
+    if step is None and (mean := request_counters.mean_time(case, metric)) is not None:
+        return mean
+    if step is None and len(steps) == 1:
+        step = steps[0]
+    if step is None:
+        return NotMeasured(metric, "the service writes down times of single paths: name a step")
+    return _inside(case, metric, step.path, statistic)
 
 
 def _inside(case: CaseMeasures, metric: str, path: str, statistic: str) -> Figure:

@@ -22,7 +22,6 @@ URL = "http://127.0.0.1:8080/work?n=1"
 @pytest.fixture
 def exporting() -> Iterator[str]:
     """A page of metrics."""
-
     with serving(None) as port:
         yield f"http://127.0.0.1:{port}"
 

@@ -1,5 +1,6 @@
 """Services that wait and do not compute, as facts: users, places, the time that each is held, by the
-bounds of a closed loop (X = min(N / R1, W / hold), R = N / X)."""
+bounds of a closed loop (X = min(N / R1, W / hold), R = N / X).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Growth over a range. Expected values are counted by hand after the rules of Prometheus 2.42:
+"""Growth over a range. Expected values are counted by hand by the rules of Prometheus 2.42.
 
-growth between the first and last sample, falls counted as resets; extrapolated to an end of the range within
+Growth between the first and last sample, falls counted as resets; extrapolated to an end of the range within
 1.1 mean distances of a sample, else by half a distance; a counter never to before it was zero.
 """
 

@@ -602,8 +602,10 @@ def test_a_load_that_ends_by_a_number_is_guessed(tmp_path: Path) -> None:
     # 100 x (0.02 answer + 0.15 think) + start, stop, seal, around it
     assert plan.duration(study).seconds == pytest.approx(17.0 + 3.5)
     assert plan.duration(study).notes == (
-        "1 of 1 trials end by a number of requests: "
-        "1 guessed at 20 ms an answer and at most 1,000 requests/s",
+        (
+            "1 of 1 trials end by a number of requests: "
+            "1 guessed at 20 ms an answer and at most 1,000 requests/s"
+        ),
     )
 
 

@@ -104,8 +104,10 @@ def _score(rows: Sequence[PredictionRow]) -> list[str]:
     errors = sorted(abs(row.error) for row in scored if row.error is not None)
     typical, worst = errors[len(errors) // 2], errors[-1]
     return [
-        f"{inside} of {words.plural(len(scored), 'predicted figure')} were measured inside their intervals; "
-        f"off by {_percent(typical)} at the median and by {_percent(worst)} at most"
+        (
+            f"{inside} of {words.plural(len(scored), 'predicted figure')} were measured inside "
+            f"their intervals; off by {_percent(typical)} at the median and by {_percent(worst)} at most"
+        )
     ]
 
 

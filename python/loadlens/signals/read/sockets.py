@@ -1,5 +1,6 @@
 """What the kernel saw of TCP in a trial: queues and drops at the services' ports, segments sent again, ports
-that connections to others had taken."""
+that connections to others had taken.
+"""
 
 from __future__ import annotations
 

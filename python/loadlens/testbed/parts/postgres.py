@@ -100,8 +100,10 @@ def _caveats(site: Site) -> tuple[str, ...]:
     if not off:
         return ()
     return (
-        f"{site.service.name} runs with {', '.join(off)} off: a commit does not wait for the disk, "
-        "so writes are faster than in production",
+        (
+            f"{site.service.name} runs with {', '.join(off)} off: a commit does not wait for the disk, "
+            "so writes are faster than in production"
+        ),
     )
 
 

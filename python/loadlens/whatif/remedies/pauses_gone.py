@@ -86,7 +86,8 @@ def _gain(share: Evidence, length_s: float, alone_s: float) -> Interval:
 
 def _light(facts: Facts, finding: Finding) -> list[Prediction]:
     """Where the service has time to spare and most were seen: of the load, and of cheap requests, which come
-    at any moment."""
+    at any moment.
+    """
     service = next((one for one in stalls.services_of(facts) if one.curves == finding.curves), None)
     calm = [] if service is None else [seen.step for seen in service.seen if seen.is_calm]
     probes = [probe for step in calm for probe in step.probes]

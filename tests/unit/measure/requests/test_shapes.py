@@ -43,7 +43,8 @@ EDGES = np.arange(0.0, 10.25, 0.25)
 
 def looked(stops: Pauses, *, met: int = 7) -> Any:
     """A trial of 10 s: 399 requests of the load of 10 or 30 ms, the first on its connection 90 ms; probes of
-    1 ms every 5 ms, which wait for the end of a standstill."""
+    1 ms every 5 ms, which wait for the end of a standstill.
+    """
     took = np.tile([0.01, 0.03], 200)[:399]
     due = np.linspace(0.0, 9.9, took.size)
     first = counted(np.array([0.1]), np.array([0.09]), EDGES)

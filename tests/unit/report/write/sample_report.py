@@ -503,8 +503,10 @@ def sample() -> Report:
         study="register",
         question="What does a blocking password hash do to an async server?",
         answer=(
-            "It stops everything. One worker registers 4.6 users/s (4.5–4.7), and while it hashes nothing "
-            "else is answered: the health check takes 6.4 ms at 1 user and 2.3 s (2.2–2.5) at 20.",
+            (
+                "It stops everything. One worker registers 4.6 users/s (4.5–4.7), and while it hashes "
+                "nothing else is answered: the health check takes 6.4 ms at 1 user and 2.3 s (2.2–2.5) at 20."
+            ),
             "A thread pool brings that to 11 ms (9–14); predicted were 9.",
         ),
         badges=(

@@ -29,7 +29,7 @@ def test_report_is_as_reviewed():
 
 
 def test_sections_are_those_of_the_page():
-    here = re.findall(r"^## (.*)$", files("sample")["report.md"], re.M)
+    here = re.findall(r"^## (.*)$", files("sample")["report.md"], re.MULTILINE)
     page = [h.text for h in parse(html.page(sample_report.sample())).all("h2")]
 
     assert here == page
@@ -73,8 +73,8 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(name: str):
 def test_hostile_text_is_neither_markup_nor_link():
     report = files("hostile")["report.md"]
 
-    blocks = re.sub(r"^(`{3,})\n.*?\n\1$", "", report, flags=re.M | re.S)
-    blocks = re.sub(r"^<details.*$", "", blocks, flags=re.M)  # a line of HTML: no Markdown in it
+    blocks = re.sub(r"^(`{3,})\n.*?\n\1$", "", report, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.sub(r"^<details.*$", "", blocks, flags=re.MULTILINE)  # a line of HTML: no Markdown in it
     bare = re.sub(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)", "", blocks)  # code shows what it holds
     assert "<script" not in bare
     assert "<img" not in bare

@@ -59,8 +59,10 @@ def summary(result: Mapping[str, Any], plan: Plan, *, quiet: bool = False) -> li
         *_cpu(result),
         "",
         f"  command    {words.cut(words.plain(shlex.join(driver['command'])), WIDTH)}",
-        f"Not told by {driver['name']}: what was due and sent, how late it was itself, intervals, "
-        "response time from due.",
+        (
+            f"Not told by {driver['name']}: what was due and sent, how late it was itself, intervals, "
+            "response time from due."
+        ),
     ]
 
 
