@@ -455,8 +455,7 @@ def _short(path: str, name: str) -> str:
     place = ROOT / path
     if not place.exists() or (name[0].isupper() and name not in place.read_text(encoding="utf-8")):
         raise LookupError(f"no {name} in {path}: correct tools/drawings.py")
-    short = path.removeprefix("python/loadlens/").removeprefix("crates/").replace("/src/", "/")
-    return short.replace("/record/recorder/", "/recorder/")
+    return path.removeprefix("python/loadlens/").removeprefix("crates/").replace("/src/", "/")
 
 
 PICTURES = {"data-flow": data_flow, "rooms": rooms, "one-trial": one_trial, "one-number": one_number}
