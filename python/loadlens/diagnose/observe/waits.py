@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Lacking, Nothing
 from loadlens.estimate import probes, separation
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
@@ -117,6 +118,11 @@ def plateaus(facts: Facts) -> tuple[Full, ...] | NoPlateau | Insufficient:
     missed = next((one for one in looked if isinstance(one, NoPlateau)), None)
     lack = next((one for one in looked if isinstance(one, Insufficient)), Insufficient("no load curve"))
     return missed or lack
+
+
+def without_plateau(lack: NoPlateau | Insufficient) -> Lacking | Nothing:
+    """Say why a rule about a full service has nothing to look at."""
+    return Nothing(lack.reason) if isinstance(lack, NoPlateau) else Lacking(lack.reason)
 
 
 def without(rule: str, title: str, lack: NoPlateau | Insufficient) -> Absent | NotAssessed:

@@ -26,14 +26,16 @@ does not lock readers (WAL).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.observe import places as held
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
+from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import Facts, Places, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
 
 ID = "db.lock"
@@ -44,117 +46,100 @@ HARDLY = 0.10  # of the time
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FullLock:
     """A lock on a plateau."""
 
-    found: waits.Full
+    full: waits.Full
     places: Places
     hold: Interval | Insufficient
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the lock with the longest line on any plateau."""
-    known = waits.plateaus(facts)
-    if not isinstance(known, tuple):
-        return waits.without(ID, TITLE, known)
-    looks = [Look(one, lock, held.hold(one, lock)) for one in known for lock in held.of_kind(one, "lock")]
-    if not looks:
-        return NotAssessed(ID, TITLE, "no gauge of a lock: its holders and waiters would decide (--metrics)")
-    looks = held.by_line(looks)
-    found = grading.first(_finding(facts, look) for look in looks)
-    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
-
-
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    found, lock = look.found, look.places
-    signals, rivals = _signals(facts, look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(found.curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=found.waiting_share,
-        scope=found.curve.label,
-        statement=grading.statement(_statement(look, grade)),
-        explanation=held.explanation(found, lock),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm="the same load without what takes the lock: throughput grows with users again",
-        unknown=()
-        if _disk_rival(found.top).ruled_out
-        else (f"whether who holds {lock.held.name} waits for a disk meanwhile",),
-        curves=(found.curve.label,),
-    )
-
-
-def _signals(facts: Facts, look: Look) -> list[grading.Signal]:
-    found, lock = look.found, look.places
-    return [
-        waits.cpu_signal(facts, found.curve, found.top),
-        _holders(lock),
-        held.waiting_signal(lock, "lock.waiters"),
-        *held.line_signals(found, lock, "lock.line"),
-        held.hold_signal("lock.hold", look.hold, found),
+def observe(facts: Facts) -> Sequence[FullLock] | Lacking | Nothing:
+    """Return the locks on all plateaus, the one with the longest line first."""
+    plateaus = waits.plateaus(facts)
+    if not isinstance(plateaus, tuple):
+        return waits.without_plateau(plateaus)
+    locks = [
+        FullLock(full, lock, limits.hold(full, lock))
+        for full in plateaus
+        for lock in limits.of_kind(full, "lock")
     ]
+    if not locks:
+        return Lacking("no gauge of a lock: its holders and waiters would decide (--metrics)")
+    return limits.by_line(locks)
+
+
+def claim(facts: Facts, lock: FullLock) -> Claim:
+    """Hold the lock against its holders, its line, and what else would look the same."""
+    full, places = lock.full, lock.places
+    disk = _disk_rival(full.top)
+    signals = [
+        waits.cpu_signal(facts, full.curve, full.top),
+        _holders(places),
+        limits.waiting_signal(places, "lock.waiters"),
+        *limits.line_signals(full, places, "lock.line"),
+        limits.hold_signal("lock.hold", lock.hold, full),
+    ]
+    rivals = [
+        *waits.rivals(facts, full),
+        limits.threads_rival(full, places),
+        limits.within_rival(full, places),
+        disk,
+    ]
+
+    def words(grade: Grade) -> Words:
+        verb = "may let" if grade is Grade.SUSPECTED else "lets"
+        waiting = limits.point(places.waiting)
+        line = "" if waiting is None else f"; {waiting:.3g} wait for it"
+        held, hold = "", lock.hold
+        advice = (
+            "Hold the lock for less: shorter transactions, several writes in one, or a store that locks rows."
+        )
+        if isinstance(hold, Interval):
+            held = f", held {numbers.with_unit(hold.point, 's')} each,"
+            if isinstance(full.rate, Interval):
+                half = numbers.with_unit(hold.point / 2, "s")
+                twice = numbers.with_unit(2 * full.rate.point, "1/s")
+                advice += f" Held for {half} it lets {twice} through."
+        unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
+        return Words(
+            statement=f"One lock{held} {verb} {full.most} through{line}",
+            explanation=limits.explanation(full, places),
+            advice=advice,
+            confirm="the same load without what takes the lock: throughput grows with users again",
+            impact=full.waiting_share,
+            unknown=() if disk.ruled_out else (unknown,),
+        )
+
+    return on_curve(full.curve, signals, rivals, words)
 
 
 def _holders(lock: Places) -> grading.Signal:
-    value = held.point(lock.held)
+    """One holder nearly all the time: neither an idle lock nor a pool."""
+    value = limits.point(lock.held)
     if value is None:
         return grading.stated("lock.holders", None, text=f"{lock.held.name} was not read")
-    passed: bool | None = held.LEAST_HELD <= value <= held.ONE_HOLDER
-    if lock.held_is_at_most and value > held.ONE_HOLDER:  # others are counted among them
+    passed: bool | None = limits.LEAST_HELD <= value <= limits.ONE_HOLDER
+    if lock.held_is_at_most and value > limits.ONE_HOLDER:  # others are counted among them
         passed = None
-    text = f"{held.told(lock.held)} on average (limits {held.LEAST_HELD} and {held.ONE_HOLDER})"
+    text = f"{limits.told(lock.held)} on average (limits {limits.LEAST_HELD} and {limits.ONE_HOLDER})"
     signal = grading.stated("lock.holders", passed, text=text, chip=f"{value:.2f} hold it")
     mean = lock.held.mean
     ends = (mean.low, mean.high) if isinstance(mean, Estimate) else (None, None)
-    is_clear = all(end is not None and held.LEAST_HELD <= end <= held.ONE_HOLDER for end in ends)
+    is_clear = all(end is not None and limits.LEAST_HELD <= end <= limits.ONE_HOLDER for end in ends)
     return replace(signal, is_clear=signal.is_clear and is_clear)
-
-
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    found, lock = look.found, look.places
-    return [
-        *waits.rivals(facts, found),
-        held.threads_rival(found, lock),
-        held.within_rival(found, lock),
-        _disk_rival(found.top),
-    ]
 
 
 def _disk_rival(step: Step) -> Counter:
     """Storage as what the holder waits for: tasks that wait for it, else how busy a device is."""
     storage = step.storage
     seen = (storage.waiting, storage.device_busy) if storage is not None else ()
-    known = next((figure for figure in seen if isinstance(figure, Estimate)), None)
-    if storage is None or known is None:
+    busy = next((figure for figure in seen if isinstance(figure, Estimate)), None)
+    if storage is None or busy is None:
         return grading.rival("slow disk", "how busy disks were is not read", None)
-    what = "some task waits for storage" if known is storage.waiting else "a device is busy"
-    text = f"{what} {numbers.percent(known.point)} of the time (limit {numbers.percent(HARDLY)})"
-    return grading.rival("slow disk", text, True if known.point < HARDLY else None)
+    what = "some task waits for storage" if busy is storage.waiting else "a device is busy"
+    text = f"{what} {numbers.percent(busy.point)} of the time (limit {numbers.percent(HARDLY)})"
+    return grading.rival("slow disk", text, True if busy.point < HARDLY else None)
 
 
-def _statement(look: Look, grade: Grade) -> str:
-    rate = look.found.most
-    verb = "may let" if grade is Grade.SUSPECTED else "lets"
-    waiting = held.point(look.places.waiting)
-    line = "" if waiting is None else f"; {waiting:.3g} wait for it"
-    if isinstance(look.hold, Insufficient):
-        return f"One lock {verb} {rate} through{line}"
-    return f"One lock, held {numbers.with_unit(look.hold.point, 's')} each, {verb} {rate} through{line}"
-
-
-def _advice(look: Look) -> str:
-    how = "Hold the lock for less: shorter transactions, several writes in one, or a store that locks rows"
-    rate = look.found.rate
-    if isinstance(look.hold, Insufficient) or isinstance(rate, Insufficient):
-        return f"{how}."
-    half = numbers.with_unit(look.hold.point / 2, "s")
-    return f"{how}. Held for {half} it lets {numbers.with_unit(2 * rate.point, '1/s')} through."
-
-
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))
+assess = assessing(ID, TITLE, observe, claim)

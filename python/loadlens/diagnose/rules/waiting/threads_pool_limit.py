@@ -29,14 +29,16 @@ short time-out before them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.observe import places as held
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
+from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import Facts, Places, Step
-from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+from loadlens.model.finding import Counter, Grade
 from loadlens.present import numbers, words
 
 ID = "threads.pool-limit"
@@ -50,95 +52,97 @@ IDLE_SHARE, IDLE_MORE = 0.5, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A plateau, with what is known of threads there."""
+class ThreadPool:
+    """Threads on a plateau, by their gauge or by what waits."""
 
-    found: waits.Full
+    full: waits.Full
     compared: tuple[waits.Waits, ...] | str  # how probes and the load wait
     gauge: Places | None
-    size: held.Size | None
+    size: limits.Size | None
+
+    @property
+    def count(self) -> float:
+        """Threads by the gauge, else requests at work at once."""
+        if self.gauge is not None and self.size is not None:
+            return self.size.count
+        parallel = self.full.parallelism
+        return parallel.point if isinstance(parallel, Interval) else 0.0
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every plateau; the clearest speaks."""
-    known = waits.plateaus(facts)
-    if not isinstance(known, tuple):
-        return waits.without(ID, TITLE, known)
-    looks = [_look(one) for one in known]
-    able = [look for look in looks if look.gauge is not None or not isinstance(look.compared, str)]
-    if not able:
-        return NotAssessed(ID, TITLE, next(look.compared for look in looks if isinstance(look.compared, str)))
-    findings = [finding for look in able if (finding := _finding(facts, look)) is not None]
-    if not findings:
-        return Absent(ID, TITLE, _silence(facts, able[0]))
-    return grading.strongest(findings)
+def observe(facts: Facts) -> Sequence[ThreadPool] | Lacking | Nothing:
+    """Return the threads of every plateau; of several pools the fullest."""
+    plateaus = waits.plateaus(facts)
+    if not isinstance(plateaus, tuple):
+        return waits.without_plateau(plateaus)
+    pools = [_fullest(full) for full in plateaus]
+    visible = [pool for pool in pools if pool.gauge is not None or not isinstance(pool.compared, str)]
+    return visible or Lacking(next(pool.compared for pool in pools if isinstance(pool.compared, str)))
 
 
-def _look(found: waits.Full) -> Look:
-    """The gauge that is fullest, if there are several pools of threads."""
-    told = [(one, held.size_of(found, one)) for one in found.top.places if one.kind == "threads"]
+def _fullest(full: waits.Full) -> ThreadPool:
+    sizes = [(places, limits.size_of(full, places)) for places in full.top.places if places.kind == "threads"]
 
-    def fullness(pair: tuple[Places, held.Size | None]) -> float:
-        return (held.point(pair[0].held) or 0.0) / pair[1].count if pair[1] is not None else 0.0
+    def fullness(pair: tuple[Places, limits.Size | None]) -> float:
+        return (limits.point(pair[0].held) or 0.0) / pair[1].count if pair[1] is not None else 0.0
 
-    gauge, size = max(told, key=fullness, default=(None, None))
-    return Look(found, waits.waits(found), gauge, size)
-
-
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    found = look.found
-    signals, rivals = _signals(facts, look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(found.curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=found.waiting_share,
-        scope=found.curve.label,
-        statement=grading.statement(_statement(look, grade)),
-        explanation=_explanation(look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm="twice the threads: twice the throughput, or the next limit",
-        unknown=() if look.gauge is not None else ("how many threads are busy: no gauge was read",),
-        curves=(found.curve.label,),
-    )
+    gauge, size = max(sizes, key=fullness, default=(None, None))
+    return ThreadPool(full, waits.waits(full), gauge, size)
 
 
-def _signals(facts: Facts, look: Look) -> list[grading.Signal]:
-    found = look.found
-    signals = [waits.cpu_signal(facts, found.curve, found.top)]
-    if not isinstance(look.compared, str):
-        signals += [_coupling(one) for one in dict.fromkeys((look.compared[0], look.compared[-1]))]
-    if look.gauge is not None:
-        return [*signals, _taken(look, look.gauge), _agreement(look)]
-    return [*signals, _thread_count(look), *waits.link_signals(found.top)]
+def claim(facts: Facts, pool: ThreadPool) -> Claim:
+    """Hold the threads against their number, the work at once, and a line behind them."""
+    full, compared = pool.full, pool.compared
+    signals = [waits.cpu_signal(facts, full.curve, full.top)]
+    if not isinstance(compared, str):
+        signals += [_coupling(level) for level in dict.fromkeys((compared[0], compared[-1]))]
+    if pool.gauge is not None:
+        signals += [_taken(pool, pool.gauge), _agreement(pool)]
+    else:
+        signals += [_thread_count(pool), *waits.link_signals(full.top)]
+
+    def text(grade: Grade) -> Words:
+        explanation = (
+            f"At {words.users(full.top.load)} {numbers.percent(full.waiting_share)} of the response time is "
+            "waiting, and the CPU has room."
+        )
+        if not isinstance(compared, str):
+            last = compared[-1]
+            wait = numbers.with_unit(last.probe_s, "s")
+            explanation += f" {last.probe.label} waits {wait} as well, though it needs nothing else."
+        return Words(
+            statement=_statement(pool, grade),
+            explanation=explanation,
+            advice=_advice(pool),
+            confirm="twice the threads: twice the throughput, or the next limit",
+            impact=full.waiting_share,
+            unknown=() if pool.gauge is not None else ("how many threads are busy: no gauge was read",),
+        )
+
+    return on_curve(full.curve, signals, [*waits.rivals(facts, full), _line_behind(pool)], text)
 
 
-def _taken(look: Look, gauge: Places) -> grading.Signal:
+def _taken(pool: ThreadPool, gauge: Places) -> grading.Signal:
     """On a plateau the number at work stays the same whatever holds the rest up: alone it is no bound."""
-    found, size = look.found, look.size
-    if size is None or size.is_told or held.has_waiters(gauge) is True:
-        return held.taken_signal(found, gauge, size, "pool.size")
-    text = f"{held.told(gauge.held)}, the same as at the level before, and nothing says of how many"
+    full, size = pool.full, pool.size
+    if size is None or size.is_told or limits.has_waiters(gauge) is True:
+        return limits.taken_signal(full, gauge, size, "pool.size")
+    text = f"{limits.told(gauge.held)}, the same as at the level before, and nothing says of how many"
     return grading.stated("pool.size", None, text=text)
 
 
-def _coupling(one: waits.Waits) -> grading.Signal:
+def _coupling(level: waits.Waits) -> grading.Signal:
     return grading.at_least(
         "probe.coupling",
-        one.coupling,
+        level.coupling,
         waits.ALL_WAIT,
-        text=waits.coupling_text(one, f"limit {waits.ALL_WAIT}"),
-        chip=f"probe waits {one.coupling.point:.2f} as long",
+        text=waits.coupling_text(level, f"limit {waits.ALL_WAIT}"),
+        chip=f"probe waits {level.coupling.point:.2f} as long",
     )
 
 
-def _agreement(look: Look) -> grading.Signal:
+def _agreement(pool: ThreadPool) -> grading.Signal:
     """As many as there are threads must be at work at once, else the threads wait for something else."""
-    parallel, size = look.found.parallelism, look.size
+    parallel, size = pool.full.parallelism, pool.size
     if isinstance(parallel, Insufficient) or size is None:
         lack = parallel.reason if isinstance(parallel, Insufficient) else "nothing says how many there are"
         return grading.stated("threads.parallelism", None, text=f"throughput x time alone: {lack}")
@@ -156,22 +160,22 @@ def _agreement(look: Look) -> grading.Signal:
     return replace(signal, is_clear=signal.is_clear and is_clear)
 
 
-def _thread_count(look: Look) -> grading.Signal:
+def _thread_count(pool: ThreadPool) -> grading.Signal:
     """Without a gauge: threads of the processes do not grow, and are enough for what is at work at once."""
-    found, parallel = look.found, look.found.parallelism
-    now, before = _threads(found.top), _before(look)
+    full, parallel = pool.full, pool.full.parallelism
+    now, before = _threads(full.top), _before(pool)
     then = None if before is None else _threads(before)
     if now is None or isinstance(parallel, Insufficient):
         lack = parallel.reason if isinstance(parallel, Insufficient) else "threads were not read"
         return grading.stated("pool.size", None, text=f"no gauge of busy threads; {lack}")
-    grows = before is not None and then is not None and now - then >= GROWING * (found.top.load - before.load)
+    grows = before is not None and then is not None and now - then >= GROWING * (full.top.load - before.load)
     too_few = parallel.point > (1 + AGREES) * now and (parallel.low is None or parallel.low > now)
     most_idle = now * IDLE_SHARE - IDLE_MORE > parallel.point
-    is_open = most_idle or then is None or not (_is_whole(parallel) or _grew(found, now))
+    is_open = most_idle or then is None or not (_is_whole(parallel) or _grew(full, now))
     passed = False if grows or too_few else None if is_open else True
     text = (
         f"throughput x time alone is {parallel.point:.3g} at work at once; {now:.0f} threads at "
-        f"{words.users(found.top.load)}"
+        f"{words.users(full.top.load)}"
     )
     if before is not None and then is not None:
         text += f", {then:.0f} at {words.users(before.load)}"
@@ -181,79 +185,56 @@ def _thread_count(look: Look) -> grading.Signal:
 
 
 def _is_whole(parallel: Interval) -> bool:
-    """Whether threads could be at work: whoever lets through by the clock knows no whole numbers."""
+    """True if threads could be at work: a limit by the clock gives no whole numbers."""
     nearest = max(1, round(parallel.point))
     return abs(parallel.point / nearest - 1) <= WHOLE or parallel.covers(nearest)
 
 
-def _grew(found: waits.Full, now: float) -> bool:
-    """Whether threads were begun with the load, up to a number that then stayed."""
-    first = _threads(found.curve.steps[0])
+def _grew(full: waits.Full, now: float) -> bool:
+    """True if threads were started with the load, up to a number that then stayed."""
+    first = _threads(full.curve.steps[0])
     return first is not None and now >= first + 1
 
 
 def _threads(step: Step) -> float | None:
     counts = [process.threads for process in step.processes]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+    read = [count for count in counts if count is not None]
+    return sum(read) if read and len(read) == len(counts) else None
 
 
-def _before(look: Look) -> Step | None:
+def _before(pool: ThreadPool) -> Step | None:
     """The next lower level, on the plateau or not."""
-    below = [step for step in look.found.curve.steps if step.load < look.found.top.load]
+    below = [step for step in pool.full.curve.steps if step.load < pool.full.top.load]
     return below[-1] if below else None
 
 
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    found = look.found
-    line = next((one for one in found.top.places if held.is_line(found, one)), None)
-    told = [one for one in found.top.places if one.kind in ("lock", "pool", "unknown")]
+def _line_behind(pool: ThreadPool) -> Counter:
+    """A line behind the threads as what they wait in: then they are taken up, and not the limit."""
+    name = "line behind the threads"
+    line = next((p for p in pool.full.top.places if limits.is_line(pool.full, p)), None)
+    gauges = [p for p in pool.full.top.places if p.kind in ("lock", "pool", "unknown")]
     if line is not None:
-        behind = grading.rival(
-            "line behind the threads", f"{held.told(line.held)}, {held.told(line.waiting)}", False
-        )
-    elif told:
-        behind = grading.rival("line behind the threads", f"{held.told(told[0].held)}: no line there", True)
-    elif isinstance(look.compared, str):
-        behind = grading.rival("line behind the threads", look.compared, None)
-    else:
-        behind = grading.rival("line behind the threads", "what needs nothing behind waits as long", True)
-    return [*waits.rivals(facts, found), behind]
+        return grading.rival(name, f"{limits.told(line.held)}, {limits.told(line.waiting)}", False)
+    if gauges:
+        return grading.rival(name, f"{limits.told(gauges[0].held)}: no line there", True)
+    if isinstance(pool.compared, str):
+        return grading.rival(name, pool.compared, None)
+    return grading.rival(name, "what needs nothing behind waits as long", True)
 
 
-def _count_of(look: Look) -> float:
-    if look.gauge is not None and look.size is not None:
-        return look.size.count
-    parallel = look.found.parallelism
-    return parallel.point if isinstance(parallel, Interval) else 0.0
-
-
-def _statement(look: Look, grade: Grade) -> str:
-    most, many = look.found.most, f"{_count_of(look):.3g}"
+def _statement(pool: ThreadPool, grade: Grade) -> str:
+    most, many = pool.full.most, f"{pool.count:.3g}"
     verb = "may be" if grade is Grade.SUSPECTED else "are"
-    if look.gauge is not None:
-        if round(_count_of(look)) == 1:
+    if pool.gauge is not None:
+        if round(pool.count) == 1:
             verb = "may be" if grade is Grade.SUSPECTED else "is"
             return f"The only thread {verb} taken: {most}, every further request waits for it"
         return f"All {many} threads {verb} taken: {most}, every further request waits for one"
     return f"Threads {verb} all taken: {many} at once, {most}, every further request waits"
 
 
-def _explanation(look: Look) -> str:
-    found = look.found
-    text = (
-        f"At {words.users(found.top.load)} {numbers.percent(found.waiting_share)} of the response time is "
-        "waiting, and the CPU has room."
-    )
-    if isinstance(look.compared, str):
-        return text
-    last = look.compared[-1]
-    wait = numbers.with_unit(last.probe_s, "s")
-    return f"{text} {last.probe.label} waits {wait} as well, though it needs nothing else."
-
-
-def _advice(look: Look) -> str:
-    rate, many = look.found.rate, _count_of(look)
+def _advice(pool: ThreadPool) -> str:
+    rate, many = pool.full.rate, pool.count
     queue = "put a bounded queue with a short time-out before them"
     if isinstance(rate, Insufficient) or not many:
         return f"More threads, as many as what lies behind serves; {queue}."
@@ -264,5 +245,4 @@ def _advice(look: Look) -> str:
     )
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))
+assess = assessing(ID, TITLE, observe, claim, choose=strongest)

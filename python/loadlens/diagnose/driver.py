@@ -1,0 +1,191 @@
+"""The driver that all rules share: it grades what a rule observed, chooses among findings, words the silence.
+
+A rule gives two functions. `observe` looks through the facts and returns its observations, the most telling
+one first, or why there are none. `claim` takes one observation and returns its signals, its rivals and its
+texts. Everything else is here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.grading import Signal
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+
+Answer = Finding | Absent | NotAssessed
+O = TypeVar("O")  # noqa: E741  an observation, of a type that each rule defines
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """No observation is possible: which measurement is missing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """There was enough to see, and nothing of this kind."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The texts of a finding, and how much is at stake."""
+
+    statement: str  # cut to the length of a headline
+    explanation: str
+    advice: str
+    confirm: str
+    impact: float  # share of the throughput or time at stake; kept within 0 and 1
+    unknown: tuple[str, ...] = ()
+    scope: str | None = None  # default: where the claim holds
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A cause that one observation suggests, with all that speaks for and against it."""
+
+    where: str  # a curve's label, or a level's
+    signals: Sequence[Signal]
+    rivals: Sequence[Counter]
+    words: Callable[[Grade], Words]  # asked only where the claim stands
+    curves: tuple[str, ...] = ()  # labels of the curves on which it holds
+    cap: Grade = Grade.STRONG
+    explained_by: str | None = None
+
+    @property
+    def silence(self) -> str:
+        """The reason against it: the first signal that is contradicted or missing, else the rival found."""
+        return grading.silence(self.where, self.signals, self.rivals)
+
+
+def on_curve(
+    curve: Curve,
+    signals: Sequence[Signal],
+    rivals: Sequence[Counter],
+    words: Callable[[Grade], Words],
+    *,
+    cap: Grade = Grade.STRONG,
+) -> Claim:
+    """Make a claim about one load curve; its trials bound the grade."""
+    return Claim(curve.label, signals, rivals, words, (curve.label,), cap=min(cap, grading.cap_of(curve)))
+
+
+def finding_of(rule: str, claim: Claim) -> Finding | None:
+    """Grade a claim; `None` if a signal or a rival contradicts it."""
+    grade = grading.grade_of(claim.signals, claim.rivals, cap=claim.cap)
+    if grade is None:
+        return None
+    words = claim.words(grade)
+    return Finding(
+        rule=rule,
+        grade=grade,
+        impact=min(1.0, max(0.0, words.impact)),
+        scope=claim.where if words.scope is None else words.scope,
+        statement=grading.statement(words.statement),
+        explanation=words.explanation,
+        evidence=tuple(signal.evidence for signal in claim.signals),
+        counter=tuple(claim.rivals),
+        advice=words.advice,
+        confirm=words.confirm,
+        unknown=words.unknown,
+        curves=claim.curves,
+        explained_by=claim.explained_by,
+    )
+
+
+# --- which finding speaks, and why none does ---------------------------------------------------------------
+
+Pair = tuple[O, Finding]
+
+
+def first(pairs: Sequence[tuple[O, Finding]]) -> Finding:
+    """The finding of the most telling observation."""
+    return pairs[0][1]
+
+
+def strongest(pairs: Sequence[tuple[O, Finding]]) -> Finding:
+    """The finding of the highest grade, and of those the one with most at stake."""
+    return grading.strongest([finding for _, finding in pairs])
+
+
+def for_all(pairs: Sequence[tuple[O, Finding]]) -> Finding:
+    """The strongest finding, for the curves of all."""
+    return grading.for_all([finding for _, finding in pairs])
+
+
+def naming_all(pairs: Sequence[tuple[O, Finding]]) -> Finding:
+    """The strongest finding, whose scope names the curves of all."""
+    best = for_all(pairs)
+    return replace(best, scope=", ".join(best.curves))
+
+
+def assessing(
+    rule: str,
+    title: str,
+    observe: Callable[[Facts], Sequence[O] | Lacking | Nothing],
+    claim: Callable[[Facts, O], Claim],
+    *,
+    choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
+    silence: Callable[[Facts, Sequence[O]], str] | None = None,
+) -> Callable[[Facts], Answer]:
+    """Return a rule's `assess`: observe, claim, grade, choose.
+
+    Args:
+        rule: The rule's ID.
+        title: One line that says what it finds.
+        observe: The observations, the most telling first, or the reason for none.
+        claim: What one observation suggests.
+        choose: Which finding speaks when several observations have one.
+        silence: Why there is no finding, where the objection to the first claim does not say it best.
+    """
+
+    def assess(facts: Facts) -> Answer:
+        """Look through the facts for what this rule finds."""
+        return _answer(rule, title, facts, observe(facts), claim, choose, silence)
+
+    return assess
+
+
+def assessing_after(
+    rule: str,
+    title: str,
+    observe: Callable[[Facts, Sequence[Answer]], Sequence[O] | Lacking | Nothing],
+    claim: Callable[[Facts, O], Claim],
+    *,
+    choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
+    silence: Callable[[Facts, Sequence[O]], str] | None = None,
+) -> Callable[[Facts, Sequence[Answer]], Answer]:
+    """Return `assess_after` of a rule that also needs the answers of the rules before it."""
+
+    def assess_after(facts: Facts, others: Sequence[Answer]) -> Answer:
+        """Look through the facts and the other rules' answers for what this rule finds."""
+        return _answer(rule, title, facts, observe(facts, others), claim, choose, silence)
+
+    return assess_after
+
+
+def _answer(
+    rule: str,
+    title: str,
+    facts: Facts,
+    observed: Sequence[O] | Lacking | Nothing,
+    claim: Callable[[Facts, O], Claim],
+    choose: Callable[[Sequence[tuple[O, Finding]]], Finding],
+    silence: Callable[[Facts, Sequence[O]], str] | None,
+) -> Answer:
+    if isinstance(observed, Lacking):
+        return NotAssessed(rule, title, observed.reason)
+    if isinstance(observed, Nothing):
+        return Absent(rule, title, observed.reason)
+    claims = [(observation, claim(facts, observation)) for observation in observed]
+    pairs = [(o, finding) for o, one in claims if (finding := finding_of(rule, one)) is not None]
+    if pairs:
+        return choose(pairs)
+    return Absent(rule, title, claims[0][1].silence if silence is None else silence(facts, observed))
