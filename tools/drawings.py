@@ -403,7 +403,7 @@ def one_trial() -> Drawing:
 
 def one_number() -> Drawing:
     """Draw the way of one p99: every form it takes, and the file that gives it this form."""
-    it = Drawing(428, "The way of one number: p99 from the recorder to the page")
+    it = Drawing(460, "The way of one number: p99 from the recorder to the page")
     rows = (
         (
             20,
@@ -447,6 +447,12 @@ def one_number() -> Drawing:
     it.arrow((drawn[1][0].top()[0], record.bottom()[1]), drawn[1][0].top())
     end, start = drawn[1][-1].bottom(), drawn[2][0].top()
     it.arrow(end, (end[0], 316), (start[0], 316), start)
+    it.legend(
+        20,
+        440,
+        ("rust", "paths below crates/, without src"),
+        ("python", "paths below python/loadlens/"),
+    )
     return it
 
 
