@@ -95,7 +95,7 @@ impl Seat {
         thread::Builder::new()
             .name(format!("nothing-{core}"))
             .spawn(move || {
-                let _ = sys::pin_to(core); // a thread elsewhere serves too
+                let _ = sys::confine(&[core as usize]); // a thread elsewhere serves too
                 answer_all(&mut poller, &inbox, woken);
             })?;
         Ok(Seat { peers, waker })
@@ -220,7 +220,7 @@ impl Timer {
     pub fn measure(sleeps: usize) -> Timer {
         const SLEEP: Duration = Duration::from_millis(1);
         const READINGS: u64 = 10_000;
-        sys::sharpen_sleeps();
+        sys::precise_timers();
         let mut late: Vec<u64> = (0..sleeps.max(1))
             .map(|_| {
                 let began = sys::monotonic_ns();

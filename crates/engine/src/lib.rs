@@ -17,7 +17,8 @@
 //! loadlens-plan        plan, due times, compiled program      -> base, http
 //! loadlens-estimate    intervals within one trial             -> base
 //! loadlens-record      counters, histograms, record files     -> base, plan, estimate
-//! loadlens-transport   system calls, epoll, TLS               -> base, plan
+//! loadlens-sys         system calls, shared with our servers
+//! loadlens-transport   sockets, epoll, TLS                     -> base, plan, sys
 //! loadlens-engine      users, workers, threads, the run       -> all of these
 //! ```
 //!

@@ -1,6 +1,7 @@
 //! The clocks of the machine, of a thread and of a process.
 
 /// Nanoseconds of CLOCK_MONOTONIC: the clock that a generator on the same machine reads too.
+#[inline]
 pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
@@ -20,6 +21,7 @@ pub fn process_cpu_ns(pid: i32) -> u64 {
     read(clock)
 }
 
+#[inline]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = timespec(0);
     // SAFETY: `time` is a valid timespec to write to; an unknown clock leaves it at 0.
@@ -27,7 +29,9 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-pub(crate) fn timespec(ns: u64) -> libc::timespec {
+/// A duration as the kernel takes it.
+#[inline]
+pub fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,

@@ -15,12 +15,12 @@ mod socket;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-pub use clock::{now_ns, process_cpu_ns, thread_cpu_ns};
+pub use clock::{now_ns, process_cpu_ns, thread_cpu_ns, timespec};
 pub use epoll::{wait_readable, wait_writable, Bell, Epoll};
 pub use memory::{map, shared_zeros};
 pub use process::{
-    confine, end_child, end_with_parent, fork, precise_timers, raise_descriptor_limit,
-    termination_signals, wait_for_the_end,
+    confine, end_child, end_with_parent, file_limits, fork, precise_timers, raise_descriptor_limit,
+    set_file_limit, termination_signals, wait_for_the_end,
 };
 pub use socket::{
     accept, accept_queue, bind, bind_shared, end_sending, hold_small_segments, listen, receive,

@@ -13,7 +13,10 @@ pub fn precise_timers() {
 
 /// Keeps the calling thread, and whatever it starts from here on, on some processors.
 pub fn confine(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: cpu_set_t is plain bits; CPU_SET checks its bounds.
+    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: cpu_set_t is plain bits, and each index is below CPU_SETSIZE.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         for &cpu in cpus {
@@ -23,18 +26,31 @@ pub fn confine(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// Raises the limit of open descriptors as far as this process may.
-pub fn raise_descriptor_limit() {
+/// The soft and hard limit of open files.
+pub fn file_limits() -> io::Result<(u64, u64)> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` is a valid rlimit in both calls; a failure leaves the old limit.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
+    // SAFETY: `limit` is valid for writing.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
+    Ok((limit.rlim_cur, limit.rlim_max))
+}
+
+/// Sets the soft limit of open files to `soft`, which is at most `hard`.
+pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: soft,
+        rlim_max: hard,
+    };
+    // SAFETY: `limit` lives through the call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }).map(|_| ())
+}
+
+/// Raises the limit of open files as far as this process may; on failure the old limit stays.
+pub fn raise_descriptor_limit() {
+    if let Ok((_, hard)) = file_limits() {
+        let _ = set_file_limit(hard, hard);
     }
 }
 
@@ -129,6 +145,13 @@ mod tests {
     #[test]
     fn no_processor_at_all_is_an_error() {
         let error = confine(&[]).unwrap_err();
+
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_processor_beyond_the_mask_of_the_kernel_is_an_error() {
+        let error = confine(&[1 << 20]).unwrap_err();
 
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }

@@ -1,12 +1,18 @@
 //! All calls of the operating system that the engine makes, for Linux: sockets, epoll, clock, threads.
 //!
-//! Thin and without policy. A port to kqueue is another file with these names.
+//! Thin and without policy. A port to kqueue is another file with these names. Calls that our servers make too come from
+//! `loadlens_sys`.
 
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::{io, mem, ptr};
+
+use loadlens_sys::timespec;
+pub use loadlens_sys::{
+    confine, file_limits, now_ns as monotonic_ns, precise_timers, set_file_limit,
+};
 
 use super::Ready;
 
@@ -18,18 +24,6 @@ fn errno() -> i32 {
 #[inline]
 pub fn would_block(os_error: i32) -> bool {
     os_error == libc::EAGAIN || os_error == libc::EWOULDBLOCK || os_error == libc::EINTR
-}
-
-/// CLOCK_MONOTONIC in nanoseconds.
-#[inline]
-pub fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is valid for writing; the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// A non-blocking socket. Copied freely; whoever owns the connection closes it once.
@@ -398,13 +392,6 @@ impl Poller {
     }
 }
 
-fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    }
-}
-
 /// What a thread has consumed since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTimes {
@@ -441,64 +428,9 @@ impl Schedstat {
     }
 }
 
-/// Pins the calling thread to one core.
-pub fn pin_to(cpu: u32) -> io::Result<()> {
-    // SAFETY: an all-zero set is a valid empty set.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    if cpu as usize >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    // SAFETY: the index is below CPU_SETSIZE; the set is whole and its size is given.
-    let result = unsafe {
-        libc::CPU_SET(cpu as usize, &mut set);
-        libc::sched_setaffinity(0, mem::size_of_val(&set), &set)
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
 /// Cores that the process may use.
 pub fn usable_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
-}
-
-/// Lets the calling thread's sleeps end on time instead of up to 50 us late.
-pub fn sharpen_sleeps() {
-    // SAFETY: no pointers. A failure only costs precision, which lag then shows.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize) };
-}
-
-/// The soft and hard limit of open files.
-pub fn file_limits() -> io::Result<(u64, u64)> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is valid for writing.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    if result == 0 {
-        Ok((limit.rlim_cur, limit.rlim_max))
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// Raises the soft limit of open files to `soft`, which is at most `hard`.
-pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
-    let limit = libc::rlimit {
-        rlim_cur: soft,
-        rlim_max: hard,
-    };
-    // SAFETY: `limit` lives through the call.
-    let result = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 /// The limit of this process's address space; none: unlimited, or not told.

@@ -379,14 +379,14 @@ fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
 fn prepare<S>(seat: &Seat<S>) -> io::Result<Epoll> {
     if let Some(cpus) = seat.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
         let cpu = cpus[seat.number as usize % cpus.len()];
-        sys::pin_to(cpu).map_err(|error| {
+        sys::confine(&[cpu as usize]).map_err(|error| {
             io::Error::new(
                 error.kind(),
                 format!("thread {} cannot run on core {cpu}: {error}", seat.number),
             )
         })?;
     }
-    sys::sharpen_sleeps();
+    sys::precise_timers();
     Epoll::new(EVENTS)
 }
 
