@@ -4,40 +4,32 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
+use socket2::{Domain, Socket, Type};
+
 use crate::{check, owned};
 
-/// A socket bound to an address that nobody listens at, and the port it has (0: a free one).
+/// A socket bound to an address without a listener, and the port it has (0: a free one).
 pub fn bind(address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
-    bind_with(&[libc::SO_REUSEADDR], address)
+    bind_with(false, address)
 }
 
 /// As `bind`, at an address that others share: connections are divided among all that are bound so and listen.
 pub fn bind_shared(address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
-    bind_with(&[libc::SO_REUSEADDR, libc::SO_REUSEPORT], address)
+    bind_with(true, address)
 }
 
-fn bind_with(options: &[libc::c_int], address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: no pointers; the descriptor returned is ours alone.
-    let socket = unsafe { owned(libc::socket(libc::AF_INET, kind, 0)) }?;
-    let fd = socket.as_raw_fd();
-    for &option in options {
-        set_option::<libc::c_int>(fd, libc::SOL_SOCKET, option, 1)?;
+fn bind_with(is_shared: bool, address: SocketAddrV4) -> io::Result<(OwnedFd, u16)> {
+    let socket = Socket::new_raw(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), None)?;
+    socket.set_reuse_address(true)?;
+    if is_shared {
+        socket.set_reuse_port(true)?;
     }
-    let mut raw = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from(*address.ip()).to_be(),
-        },
-        sin_zero: [0; 8],
-    };
-    let mut size = mem::size_of_val(&raw) as libc::socklen_t;
-    // SAFETY: `raw` is a whole sockaddr_in and `size` is its size.
-    check(unsafe { libc::bind(fd, (&raw const raw).cast(), size) })?;
-    // SAFETY: the same `raw` and `size`, both writable.
-    check(unsafe { libc::getsockname(fd, (&raw mut raw).cast(), &mut size) })?;
-    Ok((socket, u16::from_be(raw.sin_port)))
+    socket.bind(&address.into())?;
+    let port = socket
+        .local_addr()?
+        .as_socket_ipv4()
+        .map_or(0, |bound| bound.port());
+    Ok((socket.into(), port))
 }
 
 /// Has a bound socket listen, with room for `backlog` connections (65,535 at most) that nobody has accepted yet.

@@ -5,19 +5,24 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::{io, mem, ptr};
+use std::{io, ptr};
 
 use loadlens_sys::timespec;
 pub use loadlens_sys::{
     confine, file_limits, now_ns as monotonic_ns, precise_timers, set_file_limit,
 };
+use socket2::{Domain, Protocol, SockRef, Type};
 
 use super::Ready;
 
 fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+    number(&io::Error::last_os_error())
+}
+
+fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(0)
 }
 
 /// Whether an error only says "not now".
@@ -33,29 +38,12 @@ pub struct Socket(RawFd);
 impl Socket {
     /// A socket of the address's family with TCP_NODELAY.
     pub fn open(address: &SocketAddr) -> Result<Socket, i32> {
-        let family = if address.is_ipv4() {
-            libc::AF_INET
-        } else {
-            libc::AF_INET6
-        };
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers.
-        let fd = unsafe { libc::socket(family, kind, libc::IPPROTO_TCP) };
-        if fd < 0 {
-            return Err(errno());
-        }
-        let on: libc::c_int = 1;
-        // SAFETY: `on` lives through the call and has the length given. A failure only costs latency.
-        unsafe {
-            libc::setsockopt(
-                fd,
-                libc::IPPROTO_TCP,
-                libc::TCP_NODELAY,
-                (&raw const on).cast(),
-                mem::size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        Ok(Socket(fd))
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let domain = Domain::for_address(*address);
+        let socket = socket2::Socket::new_raw(domain, kind, Some(Protocol::TCP));
+        let socket = socket.map_err(|error| number(&error))?;
+        let _ = socket.set_tcp_nodelay(true); // a failure only costs latency
+        Ok(Socket(socket.into_raw_fd()))
     }
 
     /// A descriptor that is non-blocking and open, and that its owner closes.
@@ -65,69 +53,20 @@ impl Socket {
 
     /// Begins to connect.
     pub fn connect(self, address: &SocketAddr) -> Result<(), i32> {
-        let result = match address {
-            SocketAddr::V4(v4) => {
-                let raw = libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: v4.port().to_be(),
-                    sin_addr: libc::in_addr {
-                        s_addr: u32::from_ne_bytes(v4.ip().octets()),
-                    },
-                    sin_zero: [0; 8],
-                };
-                // SAFETY: `raw` is a whole sockaddr_in and its size is given.
-                unsafe {
-                    libc::connect(
-                        self.0,
-                        (&raw const raw).cast(),
-                        mem::size_of_val(&raw) as libc::socklen_t,
-                    )
-                }
-            }
-            SocketAddr::V6(v6) => {
-                let raw = libc::sockaddr_in6 {
-                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                    sin6_port: v6.port().to_be(),
-                    sin6_flowinfo: v6.flowinfo(),
-                    sin6_addr: libc::in6_addr {
-                        s6_addr: v6.ip().octets(),
-                    },
-                    sin6_scope_id: v6.scope_id(),
-                };
-                // SAFETY: `raw` is a whole sockaddr_in6 and its size is given.
-                unsafe {
-                    libc::connect(
-                        self.0,
-                        (&raw const raw).cast(),
-                        mem::size_of_val(&raw) as libc::socklen_t,
-                    )
-                }
-            }
-        };
-        match if result == 0 { 0 } else { errno() } {
-            0 | libc::EINPROGRESS | libc::EINTR => Ok(()),
-            error => Err(error),
+        match SockRef::from(&self).connect(&(*address).into()) {
+            Ok(()) => Ok(()),
+            Err(error) => match number(&error) {
+                libc::EINPROGRESS | libc::EINTR => Ok(()),
+                number => Err(number),
+            },
         }
     }
 
     /// The pending error of the socket (SO_ERROR); 0: none.
     pub fn take_error(self) -> i32 {
-        let mut error: libc::c_int = 0;
-        let mut length = mem::size_of_val(&error) as libc::socklen_t;
-        // SAFETY: both pointers are valid for writing and the length is that of `error`.
-        let result = unsafe {
-            libc::getsockopt(
-                self.0,
-                libc::SOL_SOCKET,
-                libc::SO_ERROR,
-                (&raw mut error).cast(),
-                &mut length,
-            )
-        };
-        if result == 0 {
-            error
-        } else {
-            errno()
+        match SockRef::from(&self).take_error() {
+            Ok(None) => 0,
+            Ok(Some(error)) | Err(error) => number(&error),
         }
     }
 
@@ -180,6 +119,13 @@ impl Socket {
     pub fn close(self) {
         // SAFETY: the descriptor was made by `open` and its owner closes it once.
         unsafe { libc::close(self.0) };
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the owner of the connection closes the descriptor after its last use.
+        unsafe { BorrowedFd::borrow_raw(self.0) }
     }
 }
 
