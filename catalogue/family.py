@@ -120,7 +120,7 @@ class Setup:
     In settings, `"@0"` where a port is wanted is the port of the first server.
     """
 
-    servers: tuple[Mapping[str, Any], ...]  # settings of crates/specimen
+    servers: tuple[Mapping[str, Any], ...]  # settings of crates/lab/specimen
     front: Front | None = None
     around: Around = Around()
     told_by: int | None = -1  # the server whose metrics are given to the diagnosis

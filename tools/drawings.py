@@ -273,7 +273,8 @@ def rooms() -> Drawing:
 def crates() -> dict[str, list[str]]:
     """Return every crate with our crates that it is built on, the lowest first, from the Cargo.toml files."""
     built_on = {}
-    for path in sorted((ROOT / "crates").glob("*/Cargo.toml")):
+    folder = ROOT / "crates"
+    for path in sorted((*folder.glob("*/Cargo.toml"), *folder.glob("lab/*/Cargo.toml"))):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         ours = [name.removeprefix("loadlens-") for name in content["dependencies"] if "loadlens-" in name]
         built_on[content["package"]["name"].removeprefix("loadlens-")] = ours

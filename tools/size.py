@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LAB = ("crates/lab", "crates/origin", "crates/specimen", "catalogue", "benches", "tools")
+LAB = ("crates/lab", "catalogue", "benches", "tools")
 TESTS = ("tests", "fuzz", "examples", "benches")
 
 

@@ -67,7 +67,8 @@ def test_every_symbol_of_a_recipe_is_in_its_file() -> None:
 def test_the_map_has_a_line_for_every_room_and_every_crate() -> None:
     table = tomllib.loads(text_of("pyproject.toml"))["tool"]["loadlens"]["rooms"]
     rooms = [f"{room}.py" if (PACKAGE / f"{room}.py").exists() else f"{room}/" for room in table]
-    crates = [path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")]
+    folder = ROOT / "crates"
+    crates = [path.parent.name for path in (*folder.glob("*/Cargo.toml"), *folder.glob("lab/*/Cargo.toml"))]
     lines = [line for line in text_of("ARCHITECTURE.md").splitlines() if line.startswith("- ")]
 
     listed = {name for line in lines for name in re.findall(r"`([^`]+)`", line.partition(": ")[0])}

@@ -18,7 +18,7 @@ use loadlens_sys as sys;
 const HELP: &str = "\
 A small server with one known flaw, or without it, over HTTP/1.1 on 127.0.0.1.
 
-  loadlens-specimen SETTINGS     a JSON object, or @FILE with one; crates/specimen/src/settings.rs names all keys
+  loadlens-specimen SETTINGS     a JSON object, or @FILE with one; crates/lab/specimen/src/settings.rs names all keys
   loadlens-specimen burn CORES   computes on so many threads: a neighbour
 
 Prints {\"port\", \"metrics_port\", \"pid\", \"pids\"} when it listens, and for each line on stdin what it
