@@ -189,8 +189,8 @@ def write_live_of_engine(live: Path, *, samples: int = 100, chunk_rows: int = 40
     rows = [sample(seq) for seq in range(samples)]
     starts = range(0, samples, chunk_rows)
     (live / "samples.bin").write_bytes(b"".join(chunk(b"LLS1", rows[i : i + chunk_rows]) for i in starts))
-    one = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 1, 12_000, 700)
-    (live / "connections.bin").write_bytes(chunk(b"LLC2", [one]))
+    connection = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 1, 12_000, 700)
+    (live / "connections.bin").write_bytes(chunk(b"LLC2", [connection]))
     (live / "intervals.hlog").write_text(
         "#[Histogram log format version 1.3]\n"
         + hlog_line("load.look.ok.response", 0.0, 0.25, {1_000_000: samples // 2})
@@ -204,7 +204,52 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def engine_result(answered: int = 100) -> dict[str, Any]:
-    """The part of an engine's result that says whether the counts add up."""
-    requests = {"due": answered, "issued": answered, "answered": answered, "ok": answered}
-    return {"schema_version": 1, "status": "complete", "streams": [{"name": "load", "requests": requests}]}
+def quantity(value: float | None = None) -> dict[str, Any]:
+    """A value of the engine's result without an interval."""
+    return {"value": value, "low": None, "high": None, "undecided": None, "independent_above": None}
+
+
+def no_times() -> dict[str, Any]:
+    """A distribution in which nothing fell."""
+    empty = {name: quantity() for name in ("mean", "p50", "p75", "p90", "p95", "p99", "p999")}
+    counts = {"count": 0, "censored": 0, "stdev": None, "min": None, "max": None}
+    return empty | counts | {"independent": None, "method": "hac", "histogram": []}
+
+
+def request_counts(**changes: int) -> dict[str, int]:
+    """Counts of requests, none but those that are given."""
+    names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "failed", "in_flight",
+             "dropped", "waiting", "skipped")  # fmt: skip
+    return dict.fromkeys(names, 0) | changes
+
+
+def step_result(**changes: Any) -> dict[str, Any]:
+    """One step of a stream's result, of which nothing was measured."""
+    return {
+        "name": "look", "scenario": "look", "requests": request_counts(), "throughput_rps": quantity(),
+        "response_time_s": no_times(), "service_time_s": no_times(), "checks": [],
+    } | changes  # fmt: skip
+
+
+def stream_result(**changes: Any) -> dict[str, Any]:
+    """One stream of the engine's result, of which nothing was measured."""
+    return {
+        "name": "load", "role": "load", "kind": "closed", "requests": request_counts(),
+        "in_warmup": {"answered": 0, "failed": 0}, "after_end": {"answered": 0, "failed": 0},
+        "law_holds": True, "law": "", "status": {}, "errors": {}, "throughput_rps": quantity(),
+        "response_time_s": no_times(), "service_time_s": no_times(), "failed_time_s": no_times(),
+        "lag_s": no_times(), "phases_s": {}, "steps": [], "groups": [], "feeds": [],
+        "bytes": {"out": 0, "in_wire": 0, "in_body": 0}, "connections": None, "tls": None,
+        "little": {"ratio": None, "in_flight_mean": None, "edge_bound": None, "verdict": "unknown"},
+    } | changes  # fmt: skip
+
+
+def engine_result(answered: int = 100, **changes: Any) -> dict[str, Any]:
+    """The result of an engine whose counts add up."""
+    requests = request_counts(due=answered, issued=answered, answered=answered, ok=answered)
+    return {
+        "schema_version": 1, "status": "complete", "reasons": [], "t0_unix_ns": 0, "t0_monotonic_ns": 0,
+        "warmup_s": 0.0, "measured_s": 0.5, "elapsed_s": 0.5,
+        "streams": [stream_result(requests=requests)],
+        "generator": {"verdict": "kept_up", "reasons": []},
+    } | changes  # fmt: skip

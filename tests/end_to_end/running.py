@@ -94,19 +94,19 @@ def wait_for_samples(record: Path) -> None:
 
 def assert_books_balance(trial: TrialRecord) -> None:
     """The law of counting on the result, and the rows of the sample log against the counts."""
-    assert trial.engine is not None
+    assert trial.result is not None
     samples = trial.samples()
-    for index, stream in enumerate(trial.engine["streams"]):
-        counted = stream["requests"]
-        assert stream["law_holds"], stream["law"]
-        assert counted["due"] == counted["issued"] + counted["dropped"] + counted["waiting"]
-        assert counted["issued"] == counted["answered"] + counted["failed"] + counted["in_flight"]
+    for index, stream in enumerate(trial.result.streams):
+        counted = stream.requests
+        assert stream.law_holds, stream.law
+        assert counted.due == counted.issued + counted.dropped + counted.waiting
+        assert counted.issued == counted.answered + counted.failed + counted.in_flight
         outcomes = samples.filter(stream=index)["outcome"]
         judged = [Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED]
         answered = outcomes.is_in([int(o) for o in judged]).sum()
-        assert answered == counted["answered"], (outcomes.value_counts().rows(), counted, trial.status)
-        assert ((outcomes >= 10) & (outcomes < 30)).sum() == counted["failed"]
-        assert (outcomes == Outcome.IN_FLIGHT).sum() == counted["in_flight"]
+        assert answered == counted.answered, (outcomes.value_counts().rows(), counted, trial.status)
+        assert ((outcomes >= 10) & (outcomes < 30)).sum() == counted.failed
+        assert (outcomes == Outcome.IN_FLIGHT).sum() == counted.in_flight
 
 
 def assert_sound(record: RunRecord, but: Collection[str] = ()) -> None:
@@ -121,7 +121,7 @@ def assert_sound(record: RunRecord, but: Collection[str] = ()) -> None:
             continue
         assert trial.damage() == ()
         trial.connections(), trial.readings(), trial.counters(), trial.intervals()
-        if trial.is_sealed and trial.engine is not None:
+        if trial.is_sealed and trial.result is not None:
             assert_books_balance(trial)
         else:
             assert trial.samples().height >= 0

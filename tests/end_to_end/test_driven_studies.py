@@ -119,13 +119,13 @@ def test_requests_are_those_of_the_origins_books(done: tuple[Path, Any], driver:
     books = books_of(folder, driver)
 
     assert trial.status is TrialStatus.COMPLETE, trial.reasons
-    assert trial.engine is not None
-    requests = trial.engine["streams"][0]["requests"]
-    assert requests["failed"] == requests["unexpected_status"] == 0
-    assert requests["answered"] > 100
+    assert trial.result is not None
+    requests = trial.result.all_loads[0].requests
+    assert requests.failed == requests.unexpected_status == 0
+    assert requests.answered > 100
     # Our engine waits for what is in flight; the others may leave one a connection.
-    assert 0 <= books["received"] - requests["answered"] <= (0 if driver == "loadlens" else 4)
-    assert (trial.driver is None) == (driver == "loadlens")
+    assert 0 <= books["received"] - requests.answered <= (0 if driver == "loadlens" else 4)
+    assert (trial.result.driver is None) == (driver == "loadlens")
 
 
 @needs_both
@@ -137,9 +137,9 @@ def test_a_number_of_requests_is_the_books_to_the_last_one(tmp_path: Path, drive
 
     assert ran.returncode == 0, ran.stderr
     trial = open_run(tmp_path / "run").trials[0]
-    assert trial.engine is not None
+    assert trial.result is not None
     books = books_of(tmp_path, driver)
-    assert trial.engine["streams"][0]["requests"]["ok"] == books["received"] == 400
+    assert trial.result.all_loads[0].requests.ok == books["received"] == 400
 
 
 @needs_both
@@ -205,13 +205,13 @@ def test_the_books_of_the_service_are_held_against_what_a_program_says(done: tup
 @needs_both
 def test_the_processes_of_a_program_are_watched_and_are_nobody_elses(done: tuple[Path, Any]) -> None:
     for trial in open_run(done[0] / "run").trials:
-        if trial.driver is None:
+        driver = None if trial.result is None else trial.result.driver
+        if trial.result is None or driver is None:
             continue
         labels = trial.readings().filter(source="proc")["labels"].unique().to_list()
         seen = {json.loads(text)["process"] for text in labels if json.loads(text)["service"] == "(driver)"}
-        assert seen, trial.driver["name"]
-        assert trial.engine is not None
-        assert 0 < trial.engine["generator"]["cpu_s"] < 2 * trial.driver["ran_s"] * (os.cpu_count() or 1)
+        assert seen, driver.name
+        assert 0 < (trial.result.generator.cpu_s or 0) < 2 * driver.ran_s * (os.cpu_count() or 1)
 
 
 @needs_both

@@ -105,8 +105,8 @@ def test_not_a_request_is_sent_beyond_those_that_the_record_accounts_for(found: 
 
     assert_sound(record)
     assert record.is_complete
-    engines = [trial.engine for trial in record.trials if trial.engine is not None]
-    sent = sum(stream["requests"]["issued"] for engine in engines for stream in engine["streams"])
+    results = [trial.result for trial in record.trials if trial.result is not None]
+    sent = sum(stream.requests.issued for result in results for stream in result.streams)
     assert found.received == sent
 
 

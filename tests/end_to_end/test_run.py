@@ -42,9 +42,9 @@ def test_every_trial_is_complete_and_adds_up(run: RunRecord) -> None:
 
 def test_the_service_counted_what_the_generator_sent(run: RunRecord) -> None:
     for trial in run.trials:
-        assert trial.engine is not None
+        assert trial.result is not None
         books = trial.readings().filter(metric="requests_total").sort("time_ns")["value"]
-        issued = trial.engine["streams"][0]["requests"]["issued"]
+        issued = trial.result.streams[0].requests.issued
 
         scrapes_between = books.len() - 1
         assert books[-1] - books[0] == issued + scrapes_between
@@ -71,7 +71,7 @@ def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run
 def test_counters_and_histograms_count_what_the_samples_hold(run: RunRecord) -> None:
     for trial in run.trials:
         ok = trial.samples().filter(outcome=0).height
-        counted = sum(row["ok"] for row in trial.counters() if row["stream"] == "load")
+        counted = sum(row.ok for row in trial.counters().streams if row.stream == "load")
         in_histograms = sum(
             int(part.counts.sum())
             for part in trial.intervals()

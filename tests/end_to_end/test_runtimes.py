@@ -103,10 +103,9 @@ def busy(detail: CaseDetail) -> float:
 def blocked(run: RunRecord) -> Any:
     """The blocks of the whole load over its length, shared by two loops; a loop does little else."""
     (trial,) = run.trials
-    assert trial.engine is not None
-    steps = trial.engine["streams"][0]["steps"]
-    blocks = next(step for step in steps if step["name"] == "slow")["requests"]["ok"]
-    return pytest.approx(blocks * BLOCK_S / trial.engine["elapsed_s"], rel=0.35)
+    assert trial.result is not None
+    blocks = next(step for step in trial.result.streams[0].steps if step.name == "slow").requests.ok
+    return pytest.approx(blocks * BLOCK_S / trial.result.elapsed_s, rel=0.35)
 
 
 def balanced(detail: CaseDetail) -> int:
@@ -117,8 +116,8 @@ def balanced(detail: CaseDetail) -> int:
 
 def issued(run: RunRecord) -> int:
     (trial,) = run.trials
-    assert trial.engine is not None
-    return sum(stream["requests"]["issued"] for stream in trial.engine["streams"])
+    assert trial.result is not None
+    return sum(stream.requests.issued for stream in trial.result.streams)
 
 
 def test_the_loops_are_busy_for_as_long_as_they_were_blocked(detail: CaseDetail, run: RunRecord) -> None:

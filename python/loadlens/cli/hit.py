@@ -363,9 +363,11 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
 
         print(hit_as_json(done.result, plan, made))
     else:
+        from loadlens.model.result import EngineResult
         from loadlens.report.write.terminal.hit_summary import print_hit
 
-        print_hit(done.result, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
+        read = EngineResult.from_json(done.result)
+        print_hit(read, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
     return done.exit_code
 
 
@@ -381,9 +383,10 @@ def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet:
 
         print(hit_as_json(done.result, plan))
     else:
+        from loadlens.model.result import EngineResult
         from loadlens.report.write.terminal.external_summary import print_driven
 
-        print_driven(done.result, plan, record=done.record, quiet=quiet)
+        print_driven(EngineResult.from_json(done.result), plan, record=done.record, quiet=quiet)
     return done.exit_code
 
 

@@ -121,24 +121,27 @@ def _read(content: Mapping[str, Any]) -> Calibration:
     )
 
 
-def reach(generator: Mapping[str, Any], made: Calibration | None) -> dict[str, Any] | None:
-    """Return the load as a share of the ceiling of its machine.
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A load as a share of the ceiling of its machine."""
+
+    made: str  # date and time of the calibration
+    ceiling_rps: float
+    threads: int
+    limit: Limit
+    share: float
+
+
+def reach(requests_per_s: float | None, threads: int | None, made: Calibration | None) -> Reach | None:
+    """Compare a load with the ceiling of its machine; none without a calibration or without a rate.
 
     Args:
-        generator: That part of an engine's result.
+        requests_per_s: Of the load.
+        threads: Of the engine.
         made: The calibration of the machine; none: it has none.
-
-    Returns:
-        `made`, `ceiling_rps`, `threads`, `limit` and `share`; none without a calibration or without a rate.
     """
-    rate = generator.get("requests_per_s")
-    if made is None or rate is None:
+    if made is None or requests_per_s is None or threads is None:
         return None
-    ceiling = made.ceiling_of(int(generator["threads"]))
-    return {
-        "made": made.made,
-        "ceiling_rps": ceiling.requests_per_s,
-        "threads": ceiling.threads,
-        "limit": ceiling.limit,
-        "share": rate / ceiling.requests_per_s,
-    }
+    ceiling = made.ceiling_of(threads)
+    share = requests_per_s / ceiling.requests_per_s
+    return Reach(made.made, ceiling.requests_per_s, ceiling.threads, ceiling.limit, share)

@@ -14,6 +14,7 @@ from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.quality import Count, Counted
 from loadlens.model.report import AccountingRow
+from loadlens.model.result import RequestCounts, StreamResult
 
 NEVER_REACHED = (
     "resolve",
@@ -38,12 +39,12 @@ UNSURE = (
 
 def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...]:
     """One row for the client, and one for each path that a service counted."""
-    trials = [trial for case in cases for trial in case.trials if trial.source.engine]
+    trials = [trial for case in cases for trial in case.trials if trial.source.result]
     if not trials:
         return ()
     usable = [trial for trial in trials if trial.is_usable]
     return (
-        *_client([trial for trial in trials if driver_of(trial.source.engine) is None]),
+        *_client([trial for trial in trials if driver_of(trial.source.result) is None]),
         *_told(usable),
         *proxy_counts.accounting(cases),
         *_paths(usable, study),
@@ -58,15 +59,15 @@ def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
         streams = [
             stream
             for trial in trials
-            for stream in (trial.source.engine or {}).get("streams", ())
-            if stream["role"] == role
+            for stream in (trial.source.result.streams if trial.source.result is not None else ())
+            if stream.role == role
         ]
         if not streams:
             continue
-        issued = sum(s["requests"]["issued"] for s in streams)
-        ended = sum(s["requests"][name] for s in streams for name in ("answered", "failed", "in_flight"))
-        broken = sum(not s["law_holds"] for s in streams)
-        failed = sum(s["requests"]["failed"] for s in streams)
+        issued = sum(stream.requests.issued for stream in streams)
+        ended = sum(stream.requests.ended + stream.requests.in_flight for stream in streams)
+        broken = sum(not stream.law_holds for stream in streams)
+        failed = sum(stream.requests.failed for stream in streams)
         found.append(
             AccountingRow(
                 source=f"client, {role}",
@@ -97,8 +98,8 @@ def _told(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
             expected_high=None,
             observed=None,
             difference=None,
-            explained_by=f"{name} says: answered {sum(t.count('answered') or 0 for t in tellers):,}, failed "
-            f"{sum(t.count('failed') or 0 for t in tellers):,}; what was due it does not say",
+            explained_by=f"{name} says: answered {sum(t.counts.answered for t in tellers):,}, failed "
+            f"{sum(t.counts.failed for t in tellers):,}; what was due it does not say",
             state="unknown",
         )
         for name, tellers in by_name.items()
@@ -204,9 +205,8 @@ class _Counted:
         for stream in self.trial.streams:
             if stream.teller is not None:
                 parts += stream.teller.sent()
-            else:
-                whole = {"requests": stream.engine["requests"]}
-                parts.append(_sent(stream.plan.is_probe, whole, stream.engine))
+            elif stream.result is not None:
+                parts.append(_sent(stream.result, stream.result.requests))
         return parts
 
 
@@ -241,9 +241,12 @@ def _path_row(
         for stream in trial.streams:
             if stream.teller is not None and stream.plan.steps[0].path.partition("?")[0] == path:
                 parts += stream.teller.sent()
-            for step, result in zip(stream.plan.steps, stream.engine.get("steps", ()), strict=False):
-                if step.path.partition("?")[0] == path:
-                    parts.append(_sent(stream.plan.is_probe, result, stream.engine))
+            if stream.result is not None:
+                parts += [
+                    _sent(stream.result, step.requests)
+                    for plan, step in zip(stream.plan.steps, stream.result.steps, strict=False)
+                    if plan.path.partition("?")[0] == path
+                ]
         for proxy in proxies.get(str(trial.source.case["slug"]), ()):
             if (held := proxy_counts.held_back(trial, proxy)) is not None:
                 parts.append(Part(f"held back by {proxy}", -held, 0))
@@ -270,20 +273,14 @@ def _row(source: str, observed: int, parts: Sequence[Part], *, faulty: int) -> A
     )
 
 
-def _sent(is_probe: bool, step: Mapping[str, object], stream: Json) -> Part:
+def _sent(stream: StreamResult, requests: RequestCounts) -> Part:
     """Requests of a step that reached the service: all issued, less those that certainly or maybe did not."""
-    requests = step.get("requests")
-    assert isinstance(requests, dict)
-    issued = int(requests.get("issued", 0))
-    errors = stream.get("errors", {})
-    never = sum(int(errors.get(kind, {}).get("count", 0)) for kind in NEVER_REACHED)
-    unsure = sum(int(errors.get(kind, {}).get("count", 0)) for kind in UNSURE) + int(
-        requests.get("in_flight", 0)
-    )
-    source = "probes" if is_probe else "load"
-    if len(stream.get("steps", ())) > 1:  # errors are counted by stream: any of them may be of this step
-        return Part(source, max(0, issued - never - unsure), issued)
-    return Part(source, max(0, issued - never - unsure), issued - never)
+    never = stream.errors_of(NEVER_REACHED)
+    least = max(0, requests.issued - never - stream.errors_of(UNSURE) - requests.in_flight)
+    source = "probes" if stream.role == "probe" else "load"
+    if len(stream.steps) > 1:  # errors are counted by stream: any of them may be of this step
+        return Part(source, least, requests.issued)
+    return Part(source, least, requests.issued - never)
 
 
 def _readiness(trial: TrialMeasures) -> int | None:

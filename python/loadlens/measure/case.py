@@ -89,7 +89,7 @@ class CaseMeasures:
     @property
     def counts_successes(self) -> bool:
         """Whether it is known of every trial how many requests succeeded."""
-        return all(load.teller is None or load.teller.count("ok") is not None for load in self.loads)
+        return all(load.teller is None or load.teller.counts.ok is not None for load in self.loads)
 
     def why_nothing(self) -> str:
         """Why there are no figures."""

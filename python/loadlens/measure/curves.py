@@ -250,9 +250,9 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
 
 def _answer_bytes(case: CaseMeasures) -> float | None:
     """Of a mean answer of the load; none where nobody counted bytes."""
-    told = [load.engine for load in case.loads if (load.engine.get("bytes") or {}).get("in_wire")]
-    means = [float(e["bytes"]["in_wire"]) / max(1, int(e["requests"]["answered"])) for e in told]
-    return max(means, default=None)
+    results = [load.result if load.teller is None else load.teller.load for load in case.loads]
+    known = [each for each in results if each is not None and each.bytes.in_wire]
+    return max(((each.bytes.in_wire or 0) / max(1, each.requests.answered) for each in known), default=None)
 
 
 def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
@@ -302,7 +302,7 @@ def _service_logs(case: CaseMeasures) -> list[str]:
 
 
 def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:
-    verdicts = [load.engine.get("little", {}).get("verdict", "unknown") for load in case.loads]
+    verdicts = ["unknown" if load.result is None else load.result.little.verdict for load in case.loads]
     if verdicts.count("broken") * 2 >= len(verdicts) and "broken" in verdicts:
         return "broken"
     return "holds" if "holds" in verdicts else "unknown"
@@ -370,13 +370,12 @@ def _delayed(
 
 def _is_late(stream: StreamMeasures) -> bool:
     """A probe that was sent later than a tenth of what it measures."""
-    engine = stream.engine
-    lag = ((engine.get("lag_s") or {}).get("p99") or {}).get("value")
+    lag = None if stream.result is None else stream.result.lag_s.p99.value
     if lag is None:
         return False
     mean = stream.all_steps().response_mean
     typical = mean.point if isinstance(mean, Interval) else 0.0
-    return float(lag) > max(0.001, 0.1 * typical)
+    return lag > max(0.001, 0.1 * typical)
 
 
 # --- failures ---------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ like our engine's, of service time: from when a request was sent.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from loadlens.estimate.interval import Floats, Insufficient
@@ -48,7 +50,7 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     plan = streams_of(source.plan)[0]
-    teller = teller_of(source.engine, int(plan.load))
+    teller = teller_of(source.result, int(plan.load))
     assert teller is not None, "asked of driven trials only"
     if window != WHOLE:
         return nothing(source, f"{teller.name}: {NO_WINDOW}")
@@ -90,18 +92,18 @@ def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, teller: Teller) -
     step = _of_requests(plan.steps[0], grid, source, teller)
     if step is None:
         step = _of_whole(plan.steps[0], grid, teller)
-    counts = {name: found for name in teller.stream["requests"] if (found := teller.count(name)) is not None}
+    counts = {name: count for name, count in asdict(teller.counts).items() if count is not None}
     return StreamMeasures(
         plan=plan,
         grid=grid,
         steps=(step,),
         counts=counts,
-        errors={name: int(error["count"]) for name, error in teller.stream["errors"].items()},
-        statuses=teller.stream["status"] or {},
+        errors={name: error.count for name, error in teller.load.errors.items()},
+        statuses=teller.load.status or {},
         in_flight=Insufficient(teller.does_not_say("how many were in flight")),
         phases={kind: _none(grid) for kind in ("connect", "tls", *STEP_PHASES)},
         groups={},
-        engine=teller.stream,
+        result=None,
         longest_gap_s=None,
         teller=teller,
     )
@@ -111,9 +113,9 @@ def _of_whole(plan: StepPlan, grid: Grid, teller: Teller) -> StepMeasures:
     """Counts of the whole load; NaN where they are not told."""
     return StepMeasures(
         plan=plan,
-        ok=_one(teller.count("ok")),
-        unexpected=_one(teller.count("unexpected_status")),
-        failed=_one(teller.count("failed")),
+        ok=_one(teller.counts.ok),
+        unexpected=_one(teller.counts.unexpected_status),
+        failed=_one(teller.counts.failed),
         response_sum=_one(None),
         response_squares=_one(None),
         service_sum=_one(None),

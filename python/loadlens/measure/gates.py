@@ -31,17 +31,17 @@ def gates_of(
 
 
 def _counting(cases: Sequence[CaseMeasures]) -> Gate:
-    ended = [trial for case in cases for trial in case.trials if trial.source.engine]
+    ended = [trial for case in cases for trial in case.trials if trial.source.result]
     if not ended:
         return Gate("counting", None, "no trial came to an end")
-    trials = [trial for trial in ended if driver_of(trial.source.engine) is None]
+    trials = [trial for trial in ended if driver_of(trial.source.result) is None]
     if not trials:
-        names = (driver_of(trial.source.engine) or "" for trial in ended)
+        names = (driver_of(trial.source.result) or "" for trial in ended)
         return Gate("counting", None, f"{does_not(names)} say what was due, so nothing has to add up")
     broken = [
         trial
         for trial in trials
-        if not all(stream.get("law_holds") for stream in (trial.source.engine or {}).get("streams", ()))
+        if trial.source.result and not all(stream.law_holds for stream in trial.source.result.streams)
     ]
     if broken:
         return Gate(

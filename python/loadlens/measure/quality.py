@@ -87,11 +87,9 @@ def _of_one_trial(trial: TrialMeasures) -> OwnCores | None:
 
 
 def _little(loads: Sequence[StreamMeasures]) -> tuple[LittleTrial, ...]:
-    told = [load.engine.get("little") or {} for load in loads]
+    checks = [load.result.little for load in loads if load.result is not None]
     return tuple(
-        LittleTrial(float(one["ratio"]), float(one.get("edge_bound") or 0.0))
-        for one in told
-        if one.get("ratio") is not None
+        LittleTrial(check.ratio, check.edge_bound or 0.0) for check in checks if check.ratio is not None
     )
 
 
@@ -252,15 +250,15 @@ def _middle(values: Sequence[float]) -> float | None:
 
 def _called_failed(case: CaseMeasures) -> CalledFailed | None:
     tellers = [load.teller for load in case.loads if load.teller is not None]
-    by_length = sum(int((t.stream["errors"].get("length") or {}).get("count", 0)) for t in tellers)
+    by_length = sum(t.load.errors["length"].count for t in tellers if "length" in t.load.errors)
     if not by_length:
         return None
-    unexpected = [t.count("unexpected_status") for t in tellers]
+    unexpected = [t.counts.unexpected_status for t in tellers]
     known = [count for count in unexpected if count is not None]
     return CalledFailed(
         program=tellers[0].name,
         by_length=by_length,
-        failed=sum(t.count("failed") or 0 for t in tellers),
+        failed=sum(t.counts.failed for t in tellers),
         unexpected=sum(known) if len(known) == len(unexpected) else None,
-        answered=sum(t.count("answered") or 0 for t in tellers),
+        answered=sum(t.counts.answered for t in tellers),
     )

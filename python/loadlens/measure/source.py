@@ -19,6 +19,8 @@ from loadlens.present import load_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from loadlens.model.counters import Counters
+    from loadlens.model.result import EngineResult
     from loadlens.model.trial import TrialStatus
 
 Json = dict[str, Any]
@@ -61,7 +63,7 @@ class TrialSource(Protocol):
     t0_monotonic_ns: int | None  # when the warm-up began
     status: TrialStatus
     reasons: tuple[str, ...]
-    engine: Json | None
+    result: EngineResult | None  # of its load; none: it never ran
     services: list[Json]
     placement: Json
     environment: Json
@@ -79,7 +81,7 @@ class TrialSource(Protocol):
     def connections(self) -> pl.DataFrame: ...
     def readings(self) -> pl.DataFrame: ...
     def answers(self) -> Json: ...
-    def counters(self) -> list[Json]: ...
+    def counters(self) -> Counters: ...
     def intervals(self, but: Container[tuple[str, str]] = ()) -> Sequence[HistogramRow]: ...
     def log(self, service: str) -> str: ...
 

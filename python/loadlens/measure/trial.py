@@ -6,7 +6,7 @@ in the measured part; unfinished requests stand beside them as censored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,6 @@ from loadlens.measure.services import trial_context as around
 from loadlens.measure.services.trial_context import Around
 from loadlens.measure.source import (
     HistogramRow,
-    Json,
     StepPlan,
     StreamPlan,
     TrialSource,
@@ -46,7 +45,9 @@ from loadlens.measure.source import (
     tag_part,
 )
 from loadlens.measure.window import WHOLE, narrowed
+from loadlens.model.counters import Counters, StreamCounters
 from loadlens.model.facts import KernelWatch
+from loadlens.model.result import Generator, StreamResult
 from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import (
@@ -61,6 +62,7 @@ from loadlens.signals.read import (
 )
 
 SUCCESS = "ok"
+COUNTED = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
 STEP_PHASES = ("first_byte", "last_byte")
@@ -154,7 +156,7 @@ class StreamMeasures:
     groups: Mapping[
         str, IntervalCounts
     ]  # completed runs, from when the first request was due to the last answer
-    engine: Json  # the stream's part of the engine's result; empty when there is none
+    result: StreamResult | None  # the stream's part of the engine's result
     longest_gap_s: float | None = 0.0  # without an answer; none: nobody says
     teller: Teller | None = None  # another program that made the load
 
@@ -266,10 +268,9 @@ class TrialMeasures:
         return (begin + tick if begin > 0 else begin), end + tick
 
     @property
-    def generator(self) -> Json:
-        """What the engine says of itself; empty when it never ran."""
-        engine = self.source.engine or {}
-        return dict(engine.get("generator") or {})
+    def generator(self) -> Generator | None:
+        """What the generator reports of itself; none when it never ran."""
+        return None if self.source.result is None else self.source.result.generator
 
 
 def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
@@ -300,7 +301,7 @@ def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
 
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:
-    recorded = source.counters() if source.engine is not None else []
+    recorded = source.counters() if source.result is not None else Counters()
     counters = narrowed(recorded, window)
     grid = grid_of(counters)
     if grid is None:
@@ -330,7 +331,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         kernel=sockets.read(readings, source.plan),
         connected=None
         if load is None
-        else connected.read(source, load.plan.index, load.engine, grid.edges_s),
+        else connected.read(source, load.plan.index, load.result, grid.edges_s),
         refused=() if load is None else refused.read(recorded, load.plan.name),
         around=around.read(readings, begin, end, watched, source),
         received=None
@@ -342,19 +343,20 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
 
 
 def _measure_streams(
-    source: TrialSource, plans: Sequence[StreamPlan], grid: Grid, counters: Sequence[Json]
+    source: TrialSource, plans: Sequence[StreamPlan], grid: Grid, counters: Counters
 ) -> tuple[StreamMeasures, ...]:
     """All streams; the histograms are dropped before single requests are read."""
     histograms = source.intervals(but={(plan.tag, LAG) for plan in plans if plan.is_closed})
-    return tuple(_measure_stream(plan, grid, counters, histograms, source.engine or {}) for plan in plans)
+    results = {stream.name: stream for stream in source.result.streams} if source.result else {}
+    return tuple(_measure_stream(plan, grid, counters, histograms, results.get(plan.name)) for plan in plans)
 
 
-def grid_of(counters: Sequence[Json]) -> Grid | None:
+def grid_of(counters: Counters) -> Grid | None:
     """The measured part in intervals as long as the longest recorded one; none when there is no such part."""
     rows = {
-        round(row["start_s"], 6): (float(row["start_s"]), float(row["length_s"]))
-        for row in counters
-        if row["phase"] == "measure" and row["length_s"] > 0
+        round(row.start_s, 6): (row.start_s, row.length_s)
+        for row in counters.intervals
+        if row.phase == "measure" and row.length_s > 0
     }
     if not rows:
         return None
@@ -402,30 +404,28 @@ def _total(parts: Any) -> Floats:
 def _measure_stream(
     plan: StreamPlan,
     grid: Grid,
-    counters: Sequence[Json],
+    counters: Counters,
     histograms: Sequence[HistogramRow],
-    engine: Json,
+    result: StreamResult | None,
 ) -> StreamMeasures:
-    rows = [row for row in counters if row["stream"] == plan.name and row["phase"] == "measure"]
+    rows = counters.of(plan.name, "measure")
     own = [h for h in histograms if h.stream == plan.tag]
-    names = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
-    errors = _summed(rows, "failed")
+    errors = _summed(row.failed for row in rows)
     steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
-    result: Json = next((s for s in engine.get("streams", ()) if s["name"] == plan.name), {})
     if plan.is_level and not errors.get("timeout") and float(grid.starts_s[0]) > 0:
         steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
     return StreamMeasures(
         plan=plan,
         grid=grid,
         steps=tuple(steps),
-        counts={name: sum(int(row.get(name, 0)) for row in rows) for name in names},
+        counts={name: sum(getattr(row, name) for row in rows) for name in COUNTED},
         errors=errors,
-        statuses=_summed(rows, "status"),
+        statuses=_summed(row.status for row in rows),
         in_flight=_in_flight(grid, rows),
         phases=_phases(own, grid, steps),
         groups={name: _counts(_tagged(own, name), grid, "group_response") for name in plan.groups},
-        engine=result,
-        longest_gap_s=max((float(row.get("max_gap_s") or 0.0) for row in rows), default=0.0),
+        result=result,
+        longest_gap_s=max((row.max_gap_s or 0.0 for row in rows), default=0.0),
     )
 
 
@@ -440,10 +440,9 @@ def _phases(
     return phases
 
 
-def _all_ended(result: Json) -> bool:
+def _all_ended(result: StreamResult | None) -> bool:
     """Whether every request of a stream was answered in the end, after the measured part if not in it."""
-    left = result.get("requests", {}).get("in_flight", 1)
-    return not left and not result.get("after_end", {}).get("failed", 1)
+    return result is not None and not result.requests.in_flight and not result.after_end.failed
 
 
 def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> StepMeasures:
@@ -462,66 +461,59 @@ def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> Ste
     return replace(step, response=step.response.finished(), service=step.service.finished())
 
 
-def _summed(rows: Sequence[Json], name: str) -> dict[str, int]:
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for row in rows:
-        for key, count in row.get(name, {}).items():
-            found[key] = found.get(key, 0) + int(count)
+    for each in counts:
+        for key, count in each.items():
+            found[key] = found.get(key, 0) + count
     return found
 
 
-def _in_flight(grid: Grid, rows: Sequence[Json]) -> Interval | Insufficient:
+def _in_flight(grid: Grid, rows: Sequence[StreamCounters]) -> Interval | Insufficient:
     sums = np.zeros(grid.size)
     for row in rows:
-        place = grid.place(row["start_s"])
+        place = grid.place(row.start_s)
         if place is not None:
-            sums[place] += float(row.get("in_flight_integral_s", 0.0))
+            sums[place] += row.in_flight_integral_s
     return within_trial.mean(sums, grid.lengths_s)
 
 
-def _given_up(row: Json, cells: Mapping[str, Json]) -> float:
+def _given_up(row: StreamCounters) -> float:
     """Share of an interval's censored requests that timed out; the others were under way when it ended."""
-
-    def count(klass: str) -> int:
-        return sum(int(cell.get("count", 0)) for name, cell in cells.items() if name.endswith(f".{klass}"))
-
-    timed_out = sum(int(n) for n in row.get("failed", {}).values()) - count("failed")
-    return min(1.0, max(0.0, timed_out / count("censored")))
+    failed, censored = (sum(cell.count for cell in row.of_class(klass)) for klass in ("failed", "censored"))
+    return min(1.0, max(0.0, (sum(row.failed.values()) - failed) / censored))
 
 
 def _measure_step(
-    step: StepPlan, grid: Grid, rows: Sequence[Json], histograms: Sequence[HistogramRow]
+    step: StepPlan, grid: Grid, rows: Sequence[StreamCounters], histograms: Sequence[HistogramRow]
 ) -> StepMeasures:
-    sums = {
-        name: np.zeros(grid.size)
-        for name in ("count", "response_sum_s", "response_sumsq_s2", "service_sum_s", "service_sumsq_s2")
-    }
-    unexpected, failed = np.zeros(grid.size), np.zeros(grid.size)
+    ok, unexpected, failed = (np.zeros(grid.size) for _ in range(3))
+    response_sum, response_squares, service_sum, service_squares = (np.zeros(grid.size) for _ in range(4))
     for row in rows:
-        place = grid.place(row["start_s"])
+        place = grid.place(row.start_s)
         if place is None:
             continue
-        cells = row.get("cells", {})
-        cell = cells.get(f"{step.index}.{SUCCESS}")
-        if cell is not None:
-            for name, values in sums.items():
-                values[place] += float(cell.get(name, 0.0))
+        cell = row.cell(step.index, SUCCESS)
+        ok[place] += cell.count
+        response_sum[place] += cell.response_sum_s
+        response_squares[place] += cell.response_sumsq_s2
+        service_sum[place] += cell.service_sum_s
+        service_squares[place] += cell.service_sumsq_s2
         for klasses, counts in ((UNEXPECTED, unexpected), (FAILED, failed)):
             for klass in klasses:
-                counts[place] += float(cells.get(f"{step.index}.{klass}", {}).get("count", 0))
-        late = float(cells.get(f"{step.index}.censored", {}).get("count", 0))
-        if late:
-            failed[place] += late * _given_up(row, cells)
+                counts[place] += row.cell(step.index, klass).count
+        if late := row.cell(step.index, "censored").count:
+            failed[place] += late * _given_up(row)
     own = [h for h in histograms if h.step in (step.tag, str(step.index))]
     return StepMeasures(
         plan=step,
-        ok=sums["count"],
+        ok=ok,
         unexpected=unexpected,
         failed=failed,
-        response_sum=sums["response_sum_s"],
-        response_squares=sums["response_sumsq_s2"],
-        service_sum=sums["service_sum_s"],
-        service_squares=sums["service_sumsq_s2"],
+        response_sum=response_sum,
+        response_squares=response_squares,
+        service_sum=service_sum,
+        service_squares=service_squares,
         response=_counts(own, grid, "response"),
         service=_counts(own, grid, "service"),
         phases={kind: _counts(own, grid, kind, censored="") for kind in STEP_PHASES},

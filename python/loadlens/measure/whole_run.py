@@ -80,7 +80,7 @@ def _with_shapes(
 
 def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
     """One trial, whoever made its load."""
-    is_driven = (trial.engine or {}).get("driver") is not None
+    is_driven = trial.result is not None and trial.result.driver is not None
     found = external_trial.measure(trial, window) if is_driven else measure(trial, window)
     memory_release.give_back()
     return found

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from loadlens.measure.source import Json
+from loadlens.model.counters import Counters, GeneratorCounters, StreamCounters
 from loadlens.model.study import Edge, Window
 
 CLOSE_S = 1e-6
 WHOLE = Window()
 
 
-def narrowed(counters: Sequence[Json], window: Window) -> list[Json]:
+def narrowed(counters: Counters, window: Window) -> Counters:
     """The rows without those of the measured part that do not lie in the window as a whole."""
-    if window == WHOLE:
-        return list(counters)
-    measured = [row for row in counters if row["phase"] == "measure"]
-    if not measured:
-        return list(counters)
-    begin = min(float(row["start_s"]) for row in measured)
-    end = max(_end(row) for row in measured)
-    first, last = window.of(begin, end)
-    return [
-        row
-        for row in counters
-        if row["phase"] != "measure" or (row["start_s"] >= first - CLOSE_S and _end(row) <= last + CLOSE_S)
-    ]
+    measured = [row for row in counters.intervals if row.phase == "measure"]
+    if window == WHOLE or not measured:
+        return counters
+    first, last = window.of(min(row.start_s for row in measured), max(row.end_s for row in measured))
 
+    def is_kept(row: StreamCounters | GeneratorCounters) -> bool:
+        is_inside = row.start_s >= first - CLOSE_S and row.end_s <= last + CLOSE_S
+        return row.phase != "measure" or is_inside
 
-def _end(row: Json) -> float:
-    return float(row["start_s"]) + float(row["length_s"])
+    return Counters(
+        tuple(row for row in counters.streams if is_kept(row)),
+        tuple(row for row in counters.generator if is_kept(row)),
+    )
 
 
 def in_words(window: Window) -> str:

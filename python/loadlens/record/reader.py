@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadlens.errors import RecordError
+from loadlens.model.counters import Counters
+from loadlens.model.plain import Unreadable
+from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
 from loadlens.record import (
     disk,
@@ -42,8 +45,7 @@ class TrialRecord:
         self.seed: int = content["seed"]
         self.status = TrialStatus(content["status"])
         self.reasons: tuple[str, ...] = tuple(content["reasons"])
-        self.engine: dict[str, Any] | None = content["engine"]
-        self.driver: dict[str, Any] | None = _driver_of(content)
+        self.result: EngineResult | None = _result_of(content)
         self.t0_unix_ns: int | None = content["t0_unix_ns"]
         self.t0_monotonic_ns: int | None = content["t0_monotonic_ns"]
         self.services: list[dict[str, Any]] = list(content["services"])
@@ -107,19 +109,21 @@ class TrialRecord:
         layout.version_of(content, path)
         return content
 
-    def counters(self) -> list[dict[str, Any]]:
+    def counters(self) -> Counters:
         """One row for each interval and stream, and one an interval for the engine itself."""
         path = self._text_file(layout.COUNTERS)
         if path is None:
-            return []
+            return Counters()
         found = disk.read_lines(path)
         if found.damage:
             raise RecordError(f"damaged: {found.damage[0]}", where=str(path))
-        head, *rest = found.rows or ({},)
-        if "schema_version" in head:
-            layout.version_of(head, path)
-            return rest
-        return list(found.rows)
+        rows = list(found.rows)
+        if rows and "schema_version" in rows[0]:
+            layout.version_of(rows.pop(0), path)
+        try:
+            return Counters.from_rows(rows)
+        except Unreadable as fault:
+            raise RecordError(f"damaged: {fault}", where=str(path)) from None
 
     def intervals(self, but: Container[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
         """The histograms of each interval.
@@ -183,21 +187,15 @@ class TrialRecord:
         return path
 
 
-def _driver_of(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The program of others that made the load; ValueError where version and content disagree."""
+def _result_of(content: Mapping[str, Any]) -> EngineResult | None:
+    """The result of the load; ValueError where it is damaged, or version and content disagree."""
     engine = content["engine"]
     if engine is not None and not isinstance(engine, Mapping):
         raise ValueError("`engine` is no object")
-    driver = None if engine is None else engine.get("driver")
     is_driven = content.get("schema_version", layout.SCHEMA_VERSION) >= layout.TRIAL_VERSION
-    if is_driven != (driver is not None):
+    if is_driven != (engine is not None and engine.get("driver") is not None):
         raise ValueError("a trial of version 2, and no other, says which program made its load")
-    if driver is None:
-        return None
-    known = dict(driver)
-    if not isinstance(known["name"], str) or not isinstance(known["tells_requests"], bool):
-        raise ValueError("`engine.driver` has no name, or does not say whether it tells single requests")
-    return known
+    return None if engine is None else EngineResult.from_json(engine)
 
 
 def check_size(path: Path, said: Mapping[str, Any]) -> None:

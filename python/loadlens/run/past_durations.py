@@ -25,14 +25,14 @@ def seen(runs: Path, study: str) -> tuple[Seen, ...]:
 
 
 def _of(trial: record.TrialRecord) -> Seen | None:
-    if trial.status is not TrialStatus.COMPLETE or trial.engine is None:
+    result = trial.result
+    if trial.status is not TrialStatus.COMPLETE or result is None or result.load_s <= 0:
         return None
-    load_s = float(trial.engine["warmup_s"]) + float(trial.engine["measured_s"])
-    loads = [s["requests"] for s in trial.engine["streams"] if s["role"] == "load"]
-    # Another program that made the load may not say how many it sent: then those that ended.
-    issued = sum(r["answered"] + r["failed"] if r["issued"] is None else r["issued"] for r in loads)
-    if load_s <= 0:
-        return None
+    if result.external is not None:  # no such program says how many it sent
+        issued = result.external.requests.ended
+    else:
+        issued = sum(stream.requests.issued for stream in result.streams if stream.role == "load")
+    load_s = result.load_s
     took_s = (trial.ended_unix_ns - trial.began_unix_ns) / 1e9
     slug, experiment = str(trial.case["slug"]), str(trial.case["experiment"])
     return Seen(slug, experiment, issued / load_s, max(0.0, took_s - load_s))

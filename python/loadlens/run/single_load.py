@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, ExitCode
+from loadlens.model.result import EngineResult
 from loadlens.model.workload import Plan
 from loadlens.run import cautions, trial_faults
 from loadlens.run.engine_trial import OnNotes, Start, run_trial
@@ -61,7 +62,7 @@ def run_hit(
             )
         else:
             result = _run_recorded(plan, out, on_progress, interrupts, on_notes)
-    if trial_faults.faults_of(result):
+    if trial_faults.faults_of(EngineResult.from_json(result)):
         code = ExitCode.INVALID
     else:
         code = interrupts.code or ExitCode.OK
@@ -139,7 +140,7 @@ def recorded(
         except EngineError as fault:
             seal(TrialStatus.INVALID, (fault.message,), None)
             raise
-        seal(*trial_faults.verdict(result), result)
+        seal(*trial_faults.verdict(EngineResult.from_json(result)), result)
     return result
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from loadlens import engine
 from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
+from loadlens.model.result import StreamResult
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Target
@@ -271,19 +272,19 @@ class _Run:
         cases = {trial.case.slug: trial.case for trial in pending}
         for trial in record.trials:
             case = cases.get(trial.case["slug"])
-            if case is not None and trial.status is TrialStatus.COMPLETE and trial.engine is not None:
-                self._know(case, trial.engine, trial.path)
+            if case is not None and trial.status is TrialStatus.COMPLETE and trial.result is not None:
+                self._know(case, trial.result.load_s, trial.path)
 
     def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
         """From a complete trial: its overhead, and what the next of its case goes by."""
-        if done.engine is not None:
-            self.clock.learn(_load_s(done.engine), took_s)
-            self._know(case, done.engine, done.trial.path)
+        if done.result is not None:
+            self.clock.learn(done.result.load_s, took_s)
+            self._know(case, done.result.load_s, done.trial.path)
 
-    def _know(self, case: Case, engine: Mapping[str, Any], path: Path) -> None:
+    def _know(self, case: Case, load_s: float, path: Path) -> None:
         """From a complete trial: how long its load lasted, and the warm-up for the next of the case."""
         if case.duration_ns is None:
-            self.lasted_s[case.slug] = _load_s(engine)
+            self.lasted_s[case.slug] = load_s
         if case.warmup_ns is None and case.duration_ns is not None:
             try:
                 settled = warm_up.settled_after_ns(path)
@@ -303,8 +304,7 @@ class _Run:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
 
     def _tell_ended(self, trial: PlannedTrial, done: Conducted, attempt: int, *, will_repeat: bool) -> None:
-        load = next(iter((done.engine or {}).get("streams", [])), None)
-        requests = {} if load is None else load["requests"]
+        load = None if done.result is None else done.result.all_loads[0]
         self._tell(
             TrialEnded(
                 trial,
@@ -313,12 +313,12 @@ class _Run:
                 attempt,
                 done.status,
                 tuple(done.reasons),
-                throughput_rps=None if load is None else load["throughput_rps"]["value"],
-                failed=requests.get("failed") or 0,
+                throughput_rps=None if load is None else load.throughput_rps.value,
+                failed=0 if load is None else load.requests.failed,
                 will_repeat=will_repeat and done.status is TrialStatus.INVALID,
                 remaining=self._remaining(),
-                unexpected_status=requests.get("unexpected_status") or 0,
-                check_failed=requests.get("check_failed") or 0,
+                unexpected_status=0 if load is None else load.requests.unexpected_status or 0,
+                check_failed=load.requests.check_failed if isinstance(load, StreamResult) else 0,
             )
         )
 
@@ -362,8 +362,3 @@ def _in_words(prediction: Mapping[str, Any]) -> str:
             unit = "/s" if figure["unit"] == "1/s" else " s"
             said.append(f"{figure['point']:.3g}{unit} ({figure['low']:.3g}-{figure['high']:.3g})")
     return ", ".join(said)
-
-
-def _load_s(engine: Mapping[str, Any]) -> float:
-    """How long the load of a trial lasted."""
-    return float(engine["warmup_s"]) + float(engine["measured_s"])

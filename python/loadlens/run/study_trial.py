@@ -16,6 +16,7 @@ from typing import Any
 from loadlens.engine import Progress as EngineProgress
 from loadlens.engine import Result
 from loadlens.errors import EngineError, TestbedError
+from loadlens.model.result import EngineResult
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
@@ -74,7 +75,8 @@ class Conducted:
     status: TrialStatus = TrialStatus.COMPLETE
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    engine: Result | None = None
+    engine: Result | None = None  # as the record keeps it
+    result: EngineResult | None = None  # the same, read
     plan: Plan | None = None
     services: tuple[dict[str, Any], ...] = ()
     held: tuple[dict[str, Any], ...] = ()  # what each replica is confined to, read while it ran
@@ -185,7 +187,7 @@ def _under_load(
             show = _Show(around, done.trial.name)
             result = _load(hired, plan, watch, show, around, done)
             drained = time.monotonic_ns()
-            done.engine = result
+            done.engine, done.result = result, EngineResult.from_json(result)
             _ask_queries(testbed, around, done, result)
             watch.look()  # a service may have ended with the last request
             hole = None if monitor.is_running() else "the monitors ended before the load did"
@@ -202,7 +204,7 @@ def _under_load(
     }
     if show.must_end is not None:
         done.is_not_complete(TrialStatus.ABORTED, show.must_end)
-    _judge(result, watch, around, done)
+    _judge(done.result, watch, around, done)
 
 
 def _hired(case: Case, plan: Plan, around: Around) -> AbstractContextManager[Hired | None]:
@@ -284,7 +286,7 @@ class _Show:
         self._around.progress.tell(Load(progress))
 
 
-def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted) -> None:
+def _judge(result: EngineResult, watch: _ServiceWatch, around: Around, done: Conducted) -> None:
     """Gates that only the one who ran the trial can see."""
     if watch.fault is not None:
         words = _one_line(watch.fault)
@@ -295,7 +297,7 @@ def _judge(result: Result, watch: _ServiceWatch, around: Around, done: Conducted
     if status is TrialStatus.ABORTED and done.status is not TrialStatus.COMPLETE:
         return  # it ended early because the service did, or the guard saw to it
     if status is TrialStatus.COMPLETE:
-        done.notes.extend(result["reasons"])  # a feed that was used up ends a load before its time
+        done.notes.extend(result.reasons)  # a feed that was used up ends a load before its time
     for reason in reasons:
         done.is_not_complete(status, reason)
 

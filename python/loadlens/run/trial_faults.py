@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
 
 OWN_LIMITS = {
@@ -14,29 +12,29 @@ OWN_LIMITS = {
 }
 
 
-def faults_of(result: Mapping[str, Any]) -> tuple[str, ...]:
+def faults_of(result: EngineResult) -> tuple[str, ...]:
     """Why the result of an engine must not be used, in words; empty when nothing stands against it.
 
     A generator that was busy all the time is a caveat and not a fault: its throughput is a lower bound.
     """
     faults = [
-        f"the law of counting is broken in stream {stream['name']}: {stream['law']}"
-        for stream in result["streams"]
-        if stream["law_holds"] is False  # null: another program made the load and keeps no such books
+        f"the law of counting is broken in stream {stream.name}: {stream.law}"
+        for stream in result.streams
+        if not stream.law_holds
     ]
-    for stream in result["streams"]:
+    for stream in result.all_loads:
         for kind, words in OWN_LIMITS.items():
-            error = stream["errors"].get(kind)
-            if error is not None and error["count"]:
-                faults.append(f"{words} ({error['count']} requests of stream {stream['name']})")
+            error = stream.errors.get(kind)
+            if error is not None and error.count:
+                faults.append(f"{words} ({error.count} requests of stream {stream.name})")
     return tuple(faults)
 
 
-def verdict(result: Mapping[str, Any]) -> tuple[TrialStatus, tuple[str, ...]]:
+def verdict(result: EngineResult) -> tuple[TrialStatus, tuple[str, ...]]:
     """What became of a trial whose engine came to a result, and why it is not complete."""
     faults = faults_of(result)
     if faults:
         return TrialStatus.INVALID, faults
-    if result["status"] == "stopped":
-        return TrialStatus.ABORTED, tuple(result["reasons"]) or ("ended early on request",)
+    if result.status == "stopped":
+        return TrialStatus.ABORTED, result.reasons or ("ended early on request",)
     return TrialStatus.COMPLETE, ()

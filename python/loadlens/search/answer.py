@@ -452,12 +452,11 @@ def _ended_early(record: RunRecord) -> list[Rung]:
 def _unfinished(trial: TrialRecord, workload: Json) -> Rung:
     why = "; ".join(trial.reasons) or str(trial.status)
     none = NotMeasured("any", why)
-    counts: Json = {} if trial.engine is None else trial.engine["streams"][0]["requests"]
-    ended = counts.get("answered", 0) + counts.get("failed", 0)
+    load = None if trial.result is None else trial.result.load
     failed: Figure = none
-    if ended:
-        share = 1 - counts["ok"] / ended
-        failed = Estimate("failed.share", "share", share, None, None, 1, ended, "exact count")
+    if load is not None and load.requests.ended:
+        share = 1 - load.requests.ok / load.requests.ended
+        failed = Estimate("failed.share", "share", share, None, None, 1, load.requests.ended, "exact count")
     return Rung(
         curve=str(trial.case["experiment"]),
         users=float(workload.get("users") or workload.get("rate_per_s") or 0),

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from loadlens import record
 from loadlens.errors import ExitCode, TestbedError
+from loadlens.model.result import StreamResult
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
@@ -167,9 +168,11 @@ class _Search:
         self.seen.append(seen)
         self.complete += done.status is TrialStatus.COMPLETE
         self._tell_ended(planned, done, attempt)
-        if wanted.kind == "look" and done.engine is not None:
-            self._refuse_if_nobody_answers(done.engine)
-            self.chosen = step_cases.choose(self.aim, _alone_s(done.engine))
+        if wanted.kind == "look" and done.result is not None:
+            load = done.result.streams[0]
+            self._refuse_if_nobody_answers(load)
+            alone_s = {step.name: step.response_time_s.typical_s for step in load.steps}
+            self.chosen = step_cases.choose(self.aim, alone_s)
 
     def _join(self, wanted: Next) -> PlannedTrial:
         """Let the decided trial join the study; a trial that is taken again stands there already."""
@@ -189,15 +192,13 @@ class _Search:
         if not done.came_up and done.fault is not None:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
 
-    def _refuse_if_nobody_answers(self, engine: Mapping[str, Any]) -> None:
+    def _refuse_if_nobody_answers(self, load: StreamResult) -> None:
         """A URL where no connection is ever made is a slip of whoever gave it, and no service to explain."""
-        load = engine["streams"][0]
-        counts, errors = load["requests"], load["errors"]
-        never = sum(int(errors[name]["count"]) for name in _NOT_REACHED if name in errors)
-        if counts["answered"] or not never:
+        errors = load.errors
+        if load.requests.answered or not load.errors_of(_NOT_REACHED):
             return
-        name = max((name for name in _NOT_REACHED if name in errors), key=lambda n: int(errors[n]["count"]))
-        samples = errors[name].get("samples") or [name.replace("_", " ")]
+        name = max((name for name in _NOT_REACHED if name in errors), key=lambda n: errors[n].count)
+        samples = errors[name].samples or (name.replace("_", " "),)
         reason = reasons.explained(name, reasons.why(samples[0]))
         raise TestbedError(
             f"nobody answers: {reason.words}",
@@ -206,8 +207,7 @@ class _Search:
         )
 
     def _tell_ended(self, planned: PlannedTrial, done: Conducted, attempt: int) -> None:
-        load = next(iter((done.engine or {}).get("streams", [])), None)
-        requests = {} if load is None else load["requests"]
+        load = None if done.result is None else done.result.streams[0]
         left = Remaining(self._left_s(), self._left_s(), self._left_s())
         self.around.progress.tell(
             TrialEnded(
@@ -217,12 +217,12 @@ class _Search:
                 attempt,
                 done.status,
                 tuple(done.reasons),
-                throughput_rps=None if load is None else load["throughput_rps"]["value"],
-                failed=requests.get("failed", 0),
+                throughput_rps=None if load is None else load.throughput_rps.value,
+                failed=0 if load is None else load.requests.failed,
                 will_repeat=False,
                 remaining=left,
-                unexpected_status=requests.get("unexpected_status", 0),
-                check_failed=requests.get("check_failed", 0),
+                unexpected_status=0 if load is None else load.requests.unexpected_status,
+                check_failed=0 if load is None else load.requests.check_failed,
             )
         )
 
@@ -262,61 +262,42 @@ def _told(aim: step_cases.Aim, chosen: step_cases.Chosen | None, stop: Stop) -> 
 
 
 def _seen(wanted: Next, done: Conducted, guard: Guard, took_s: float) -> Seen:
-    engine = done.engine
+    result = done.result
     reasons = "; ".join(done.reasons)
-    if engine is None:
+    if result is None:
         words_ = reasons or "it never ran"
         return Seen(wanted.kind, wanted.users, "broken", pause_s=wanted.pause_s, took_s=took_s, words=words_)
-    load_s = float(engine["warmup_s"]) + float(engine["measured_s"])
-    load = engine["streams"][0]
-    counts = load["requests"]
-    ended = counts["answered"] + counts["failed"]
-    refused = min(counts["unexpected_status"], sum(int(load["status"].get(code, 0)) for code in REFUSALS))
-    failed = counts["unexpected_status"] + counts["check_failed"] + counts["failed"] - refused
-    asked = sum(s["requests"]["answered"] + s["requests"]["failed"] for s in engine["streams"])
+    load, load_s = result.streams[0], result.load_s
+    counts, ended = load.requests, load.requests.ended
+    refused = min(counts.unexpected_status, sum(load.status.get(code, 0) for code in REFUSALS))
+    failed = counts.bad - refused
+    asked = sum(stream.requests.ended for stream in result.streams)
     end = guard.tripped or ("complete" if done.status is TrialStatus.COMPLETE else "broken")
     return Seen(
         kind=wanted.kind,
         users=wanted.users,
         end=end,
-        ok_per_s=float(load["throughput_rps"]["value"] or 0.0),
+        ok_per_s=load.throughput_rps.value or 0.0,
         asked_per_s=asked / load_s if load_s else 0.0,
-        mean_s=mean_of(load["response_time_s"]) or (load_s if counts["ok"] else None),  # late: at least that
+        mean_s=load.response_time_s.typical_s or (load_s if counts.ok else None),  # late: at least that
         failed_share=failed / ended if ended else 0.0,
         refused_share=refused / ended if ended else 0.0,
         ended=ended,
         pause_s=wanted.pause_s,
         load_s=load_s,
         took_s=took_s,
-        is_generator_full=engine["generator"]["verdict"] == "limit",
+        is_generator_full=result.generator.verdict == "limit",
         failure=_most_frequent_failure(load),
         words=reasons,
     )
 
 
-def _most_frequent_failure(load: Mapping[str, Any]) -> str:
+def _most_frequent_failure(load: StreamResult) -> str:
     """`status 500`, `connection refused`: what most requests that failed came to; empty: none did."""
-    found = {f"status {code}": int(count) for code, count in load["status"].items() if not _is_good(code)}
-    found |= {words.outcome(name): int(error["count"]) for name, error in load["errors"].items()}
+    found = {f"status {code}": count for code, count in load.status.items() if not _is_good(code)}
+    found |= {words.outcome(name): error.count for name, error in load.errors.items()}
     return max(found, key=lambda name: found[name]) if any(found.values()) else ""
 
 
 def _is_good(code: str) -> bool:
     return code.isdecimal() and 200 <= int(code) < 400
-
-
-def _alone_s(engine: Mapping[str, Any]) -> dict[str, float | None]:
-    """Mean response time of each step of the first look."""
-    return {str(step["name"]): mean_of(step["response_time_s"]) for step in engine["streams"][0]["steps"]}
-
-
-def mean_of(times: Mapping[str, Any] | None) -> float | None:
-    """The mean of a distribution; of few requests what is known of their middle; none: no answer came."""
-    if not times or not times.get("count"):
-        return None
-    for name in ("mean", "p50"):
-        value = (times.get(name) or {}).get("value")
-        if value is not None:
-            return float(value)
-    ends = [float(times[name]) for name in ("min", "max") if times.get(name) is not None]
-    return sum(ends) / len(ends) if ends else None

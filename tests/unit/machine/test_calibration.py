@@ -55,15 +55,15 @@ def test_a_file_that_cannot_be_read_is_no_calibration(damage: str) -> None:
 
 
 def test_a_load_is_compared_with_the_ceiling_of_as_many_threads() -> None:
-    one = calibration.reach({"threads": 1, "requests_per_s": 50_000.0}, made())
-    two = calibration.reach({"threads": 2, "requests_per_s": 30_000.0}, made())
+    one = calibration.reach(50_000.0, 1, made())
+    two = calibration.reach(30_000.0, 2, made())
 
     assert one is not None
-    assert (one["share"], one["ceiling_rps"], one["limit"]) == (0.5, 100_000.0, "generator")
+    assert (one.share, one.ceiling_rps, one.limit) == (0.5, 100_000.0, "generator")
     assert two is not None
-    assert (two["share"], two["threads"], two["limit"]) == (0.1, 4, "machine")
+    assert (two.share, two.threads, two.limit) == (0.1, 4, "machine")
 
 
 def test_without_a_calibration_or_a_rate_there_is_no_share() -> None:
-    assert calibration.reach({"threads": 1, "requests_per_s": 1.0}, None) is None
-    assert calibration.reach({"threads": 1, "requests_per_s": None}, made()) is None
+    assert calibration.reach(1.0, 1, None) is None
+    assert calibration.reach(None, 1, made()) is None

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from loadlens.model.counters import Counters
+from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
 from loadlens.record import sample_rows as rows
+from tests.records import no_times, quantity, request_counts, step_result, stream_result
 from tests.unit.whatif.services import Load, Request, Trace
 
 WARMUP_SHARE = 1 / 3  # of a trial
@@ -86,9 +89,11 @@ class Trial:
         return float(self.plan["warmup_ns"]) / 1e9
 
     @property
-    def engine(self) -> Json | None:
-        if self.trace is None:
-            return None
+    def result(self) -> EngineResult | None:
+        return None if self.trace is None else EngineResult.from_json(self._result())
+
+    def _result(self) -> Json:
+        """What stands under `engine` in trial.json."""
         streams = [self._stream_result(i) for i in range(len(self.plan["streams"]))]
         return {
             "status": "complete",
@@ -110,32 +115,34 @@ class Trial:
     def _stream_result(self, index: int) -> Json:
         requests = self._of(index)
         ok = sum(r.status < 400 for r in requests)
-        counts = {
-            "due": len(requests), "issued": len(requests), "answered": len(requests), "ok": ok,
-            "unexpected_status": len(requests) - ok, "check_failed": 0, "failed": 0, "in_flight": 0,
-        }  # fmt: skip
+        counts = request_counts(
+            due=len(requests), issued=len(requests), answered=len(requests), ok=ok,
+            unexpected_status=len(requests) - ok,
+        )  # fmt: skip
         stream = self.plan["streams"][index]
         of = [row for row in self.connected if row["stream"] == index]
         by = {"closed_by_client": 1, "closed_by_server": 2, "closed_by_error": 3}
         sides = {name: sum(row["closed_by"] == code for row in of) for name, code in by.items()}
-        return ({"connections": {"opened": len(of), **sides}} if of else {}) | {
-            "name": stream["name"],
-            "role": stream["role"],
-            "requests": counts,
-            "law_holds": True,
-            "errors": {},
-            "steps": [{"name": stream["scenarios"][0]["steps"][0]["name"], "requests": counts}],
-            "little": {"ratio": 1.0, "verdict": "holds"},
-            "lag_s": {"p99": {"value": 0.0001}},
-        }
+        step = step_result(name=stream["scenarios"][0]["steps"][0]["name"], requests=counts)
+        return stream_result(
+            name=stream["name"],
+            role=stream["role"],
+            kind=stream["workload"]["kind"],
+            requests=counts,
+            steps=[step],
+            little={"ratio": 1.0, "verdict": "holds"},
+            lag_s=no_times() | {"p99": quantity(0.0001)},
+            connections={"opened": len(of), **sides} if of else None,
+        )
 
-    def counters(self) -> list[Json]:
-        rows = []
+    def counters(self) -> Counters:
+        return Counters.from_rows(self._counter_rows())
+
+    def _counter_rows(self) -> Iterator[Json]:
         for start in np.arange(0.0, self.seconds, INTERVAL_S):
             for index, stream in enumerate(self.plan["streams"]):
                 done = [r for r in self._of(index) if start <= r.done < start + INTERVAL_S]
-                rows.append(_counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index)))
-        return rows
+                yield _counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index))
 
     def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
         found = []
@@ -213,9 +220,9 @@ def _counter_row(
     held = [min(r.done, start + INTERVAL_S) - max(r.due, start) for r in everything]
     cells = {}
     if ok.size:
-        sums = {"response_sum_s": ok.sum(), "response_sumsq_s2": (ok**2).sum()}
+        sums = {"response_sum_s": float(ok.sum()), "response_sumsq_s2": float((ok**2).sum())}
         cells["0.ok"] = {"count": int(ok.size), **sums} | {
-            "service_sum_s": ok.sum(), "service_sumsq_s2": (ok**2).sum()
+            "service_sum_s": float(ok.sum()), "service_sumsq_s2": float((ok**2).sum())
         }  # fmt: skip
     if bad:
         cells["0.unexpected_status"] = {"count": len(bad)}
@@ -224,7 +231,7 @@ def _counter_row(
         "stream": stream, "due": len(done), "issued": len(done), "answered": len(done), "ok": int(ok.size),
         "unexpected_status": len(bad), "check_failed": 0, "dropped": 0, "skipped": 0, "failed": {},
         "status": dict(Counter(str(r.status) for r in done)), "cells": cells,
-        "in_flight_integral_s": sum(h for h in held if h > 0),
+        "in_flight_integral_s": float(sum(h for h in held if h > 0)),
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 from loadlens.measure import external_trial, whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
+from loadlens.model.counters import Counters
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.study import METRICS, Edge, Window
 from loadlens.model.trial import Outcome
@@ -54,8 +55,7 @@ class DrivenTrial(Trial):
     told_by_it: Told = TOLD
     driver: str = "siege"
 
-    @property
-    def engine(self) -> Json | None:
+    def _result(self) -> Json:
         made = result_of(self.told_by_it, stopped=False, began_unix_ns=0, began_monotonic_ns=0, cpu_s=2.5)
         times = self.told_by_it.times
         made["driver"] = {
@@ -65,8 +65,8 @@ class DrivenTrial(Trial):
         }  # fmt: skip
         return made
 
-    def counters(self) -> list[Json]:
-        return []
+    def counters(self) -> Counters:
+        return Counters()
 
     def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Any]:
         return []

@@ -18,6 +18,7 @@ from loadlens.measure import quality, whole_run
 from loadlens.measure.services import request_counters
 from loadlens.model.facts import Step
 from loadlens.model.quality import OwnCores
+from loadlens.model.result import ExternalCounts, ExternalError
 from loadlens.signals.read import resources
 from tests.unit.measure.records import Run, Trial, record
 from tests.unit.whatif import services
@@ -194,10 +195,9 @@ def test_a_closed_load_has_no_omission_and_little_is_as_the_engine_says() -> Non
 
 def test_lengths_that_a_program_calls_failures_are_summed_over_trials() -> None:
     def teller(by_length: int, unexpected: int | None) -> Any:
-        counts = {"failed": 2, "answered": 100, "unexpected_status": unexpected}
-        return SimpleNamespace(
-            name="tool", stream={"errors": {"length": {"count": by_length}}}, count=counts.__getitem__
-        )
+        counts = ExternalCounts(answered=100, failed=2, unexpected_status=unexpected)
+        load = SimpleNamespace(errors={"length": ExternalError(by_length)})
+        return SimpleNamespace(name="tool", load=load, counts=counts)
 
     def told(*tellers: Any) -> Any:
         case: Any = SimpleNamespace(loads=[SimpleNamespace(teller=one) for one in tellers])

@@ -30,16 +30,15 @@ def rows(monkeypatch: pytest.MonkeyPatch, *, warmup_share: float) -> dict[str, P
     def as_ab_saw(trial: records.Trial, index: int) -> dict[str, Any]:
         made = original(trial, index)
         made["requests"] |= {"ok": 90, "unexpected_status": 7, "check_failed": 3, "failed": 5}
-        return made | {"bytes": {"in_wire": 16100}}
+        return made | {"bytes": {"out": 0, "in_wire": 16100, "in_body": 0}}
 
-    def engine(trial: records.Trial) -> dict[str, Any]:
-        made: dict[str, Any] = whole(trial)
-        return made | {"measured_s": 0.602}
+    def of_trial(trial: records.Trial) -> dict[str, Any]:
+        return whole(trial) | {"measured_s": 0.602}
 
-    whole = records.Trial.engine.fget  # type: ignore[attr-defined]
+    whole = records.Trial._result
     monkeypatch.setattr(records, "WARMUP_SHARE", warmup_share)
     monkeypatch.setattr(records.Trial, "_stream_result", as_ab_saw)
-    monkeypatch.setattr(records.Trial, "engine", property(engine))
+    monkeypatch.setattr(records.Trial, "_result", of_trial)
     run = records.record(lambda load, _: services.fair_threads(load, cores=1), users=(5,), trials=1)
     published = [
         {"experiment": "rush", "users": "5", "step": "order", "metric": metric, "side": "client"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,37 +13,42 @@ from loadlens.errors import RecordError
 from loadlens.estimate.interval import Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
-from loadlens.measure.trial import TrialMeasures, grid_of, measure
+from loadlens.measure.trial import Grid, TrialMeasures, grid_of, measure
+from loadlens.model.counters import Cell, Counters, Phase, StreamCounters
 from loadlens.model.finding import Estimate
 from loadlens.model.study import METRICS, Edge, Window
-from tests.unit.measure.records import Histogram, Trial, hdr, record
+from tests.unit.measure.records import Histogram, Json, Trial, hdr, record
 from tests.unit.whatif import services
 
 
-def row(start: float, length: float, phase: str = "measure") -> dict[str, object]:
-    return {"start_s": start, "length_s": length, "phase": phase}
+def row(start: float, length: float, phase: Phase = "measure") -> StreamCounters:
+    return StreamCounters(start, length, phase, "load")
+
+
+def grid(*rows: StreamCounters) -> Grid | None:
+    return grid_of(Counters(rows))
 
 
 def test_the_grid_holds_the_measured_part_only() -> None:
-    grid = grid_of([row(0.0, 1.0, "warmup"), *(row(1.0 + i, 1.0) for i in range(5)), row(6.0, 1.0, "drain")])
+    measured = grid(row(0.0, 1.0, "warmup"), *(row(1.0 + i, 1.0) for i in range(5)), row(6.0, 1.0, "drain"))
 
-    assert grid is not None
-    assert (grid.size, grid.seconds) == (5, 5.0)
-    assert grid.place(0.0) is None
-    assert grid.place(1.0) == 0
+    assert measured is not None
+    assert (measured.size, measured.seconds) == (5, 5.0)
+    assert measured.place(0.0) is None
+    assert measured.place(1.0) == 0
 
 
 def test_short_intervals_are_joined_to_the_length_of_the_longest() -> None:
-    grid = grid_of([*(row(0.25 * i, 0.25) for i in range(8)), row(2.0, 1.0), row(3.0, 0.3)])
+    measured = grid(*(row(0.25 * i, 0.25) for i in range(8)), row(2.0, 1.0), row(3.0, 0.3))
 
-    assert grid is not None
-    assert grid.lengths_s.tolist() == pytest.approx([1.0, 1.0, 1.3])  # the rest is no interval of its own
-    assert grid.place(0.75) == 0
-    assert grid.place(3.0) == 2
+    assert measured is not None
+    assert measured.lengths_s.tolist() == pytest.approx([1.0, 1.0, 1.3])  # the rest is no interval of its own
+    assert measured.place(0.75) == 0
+    assert measured.place(3.0) == 2
 
 
 def test_a_trial_that_never_measured_has_no_grid() -> None:
-    assert grid_of([row(0.0, 1.0, "warmup")]) is None
+    assert grid(row(0.0, 1.0, "warmup")) is None
 
 
 def one_trial(users: int = 20) -> Trial:
@@ -61,6 +67,11 @@ def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
                 for kind in ("response", "service")
             ]
             return super().intervals() + late
+
+        def _stream_result(self, index: int) -> Json:
+            made = super()._stream_result(index)
+            counts = {name: made["requests"][name] + 10 for name in ("due", "issued", "in_flight")}
+            return made | {"requests": made["requests"] | counts} if index == 0 else made
 
     return measure(Unfinished(**{name: getattr(trial, name) for name in Trial.__dataclass_fields__}))
 
@@ -183,16 +194,16 @@ def test_figures_of_a_window_are_those_of_its_intervals_alone() -> None:
     whole = measure(trial)
     assert whole.grid is not None
     begin, length = float(whole.grid.starts_s[0]), whole.grid.seconds
-    rows = [row for row in trial.counters() if row["stream"] == "load" and row["phase"] == "measure"]
-    inside = [row for row in rows if begin + 2.0 <= row["start_s"] < begin + 5.0]  # intervals of 0.25 s
+    rows = trial.counters().of("load", "measure")
+    inside = [row for row in rows if begin + 2.0 <= row.start_s < begin + 5.0]  # intervals of 0.25 s
 
     found = measure(trial, Window(Edge(seconds=2.0), Edge(seconds=5.0)))
     shared = measure(trial, Window(Edge(share=2.0 / length), Edge(share=5.0 / length)))
 
     assert found.load is not None
     assert shared.load is not None
-    ok = sum(row["ok"] for row in inside)
-    assert 0 < ok < sum(row["ok"] for row in rows)
+    ok = sum(row.ok for row in inside)
+    assert 0 < ok < sum(row.ok for row in rows)
     assert found.load.grid.seconds == pytest.approx(3.0)
     assert found.load.counts["ok"] == found.load.ok.sum() == ok == shared.load.counts["ok"]
     assert found.load.all_steps().response.observed == ok
@@ -208,13 +219,9 @@ def test_a_window_in_which_nothing_was_measured_gives_no_figures() -> None:
 def test_requests_that_timed_out_failed_and_those_under_way_at_the_end_did_not() -> None:
     from loadlens.measure.trial import _given_up
 
-    cells = {
-        "0.ok": {"count": 5},
-        "0.failed": {"count": 2},
-        "0.censored": {"count": 8},
-        "1.censored": {"count": 2},
-    }
+    counts = {"0.ok": 5, "0.failed": 2, "0.censored": 8, "1.censored": 2}
+    cells = {name: Cell(count) for name, count in counts.items()}
 
     # 2 resets are failed already; of ten that are only known to have lasted, four timed out
-    assert _given_up({"failed": {"reset": 2, "timeout": 4}}, cells) == 0.4
-    assert _given_up({"failed": {"reset": 2}}, cells) == 0.0
+    assert _given_up(replace(row(0.0, 1.0), cells=cells, failed={"reset": 2, "timeout": 4})) == 0.4
+    assert _given_up(replace(row(0.0, 1.0), cells=cells, failed={"reset": 2})) == 0.0

@@ -42,7 +42,7 @@ def test_its_tables_still_hold_what_was_counted(record: RunRecord) -> None:
         ("alone-users-1", "block-2", "aborted", 24),
     ]
     for trial in record.trials:
-        answered = sum(row["answered"] for row in trial.counters() if row["stream"] == "load")
+        answered = sum(row.answered for row in trial.counters().streams if row.stream == "load")
         in_histograms = sum(int(p.counts.sum()) for p in trial.intervals() if p.kind == "response")
         assert answered == in_histograms <= trial.samples().height
         assert trial.readings().filter(metric="requests_total").height >= 2

@@ -21,6 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadlens.errors import RecordError
+from loadlens.model.counters import Counters
+from loadlens.model.result import Driver
 from loadlens.model.study import PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.record import (
@@ -124,7 +126,7 @@ def test_a_sealed_trial_gives_back_its_other_tables(run: Path) -> None:
     assert readings["time_ns"].to_list() == [-1_000, 2_000]  # before and after the trial began
     assert readings["value"].to_list() == [1.0, None]
     assert json.loads(readings["labels"][0]) == {"service": "api", "pid": "7"}
-    assert [row["start_s"] for row in trial.counters()] == [0.0, 0.25]
+    assert [row.start_s for row in trial.counters().streams] == [0.0, 0.25]
     assert (first.stream, first.step, first.klass, first.kind) == ("load", "look", "ok", "response")
     assert dict(zip(second.values.tolist(), second.counts.tolist(), strict=True)) == {
         7: 3,
@@ -204,7 +206,7 @@ def test_an_unsealed_trial_opens_to_its_last_whole_chunk(tmp_path: Path) -> None
     assert trial.samples().height == 100
     assert trial.case["slug"] == "alone-users-1"
     assert trial.readings()["time_ns"].to_list() == [-1_000, 2_000]
-    assert trial.engine is None
+    assert trial.result is None
 
 
 @pytest.mark.parametrize("cut", [0, 3, 16, 40, 16 + 40 * 64 - 1, 16 + 40 * 64, 16 + 40 * 64 + 20])
@@ -238,7 +240,7 @@ def test_a_torn_last_line_is_dropped_and_whole_lines_stay(tmp_path: Path) -> Non
 
     trial = open_run(tmp_path / "run").trials[0]
 
-    assert (len(trial.counters()), trial.readings().height, len(trial.intervals())) == (2, 2, 2)
+    assert (len(trial.counters().streams), trial.readings().height, len(trial.intervals())) == (2, 2, 2)
 
 
 def test_a_trial_killed_before_its_engine_ran_opens_empty(tmp_path: Path) -> None:
@@ -249,7 +251,7 @@ def test_a_trial_killed_before_its_engine_ran_opens_empty(tmp_path: Path) -> Non
 
     assert trial.status is TrialStatus.ABORTED
     assert (trial.samples().height, trial.connections().height, trial.readings().height) == (0, 0, 0)
-    assert (trial.counters(), trial.intervals(), trial.t0_unix_ns) == ([], [], None)
+    assert (trial.counters(), trial.intervals(), trial.t0_unix_ns) == (Counters(), [], None)
 
 
 def test_an_aborted_trial_is_kept_beside_its_next_attempt(tmp_path: Path) -> None:
@@ -678,6 +680,7 @@ def _no_faults_left() -> Iterator[None]:
 
 DRIVER = {"name": "siege", "version": "4", "command": ["siege"], "ran_s": 1.0, "tells_begin": False,
           "tells_requests": True, "rounding_s": {}}  # fmt: skip
+DRIVEN = records.engine_result() | {"driver": DRIVER}
 
 
 def resealed(path: Path, **changes: object) -> None:
@@ -696,7 +699,7 @@ def driven_run(path: Path) -> Path:
         trial = writer.trial(planned[0])
         trial.write_plan(records.plan().to_json())
         trial.write_samples([records.sample(0), records.sample(1)])
-        trial.seal(end(engine=records.engine_result() | {"driver": DRIVER}))
+        trial.seal(end(engine=DRIVEN))
     return path
 
 
@@ -705,9 +708,10 @@ def test_a_driven_trial_gives_back_what_was_told_and_an_older_reader_refuses_it(
 
     trial = open_run(path).trials[0]
 
-    assert trial.driver == DRIVER
+    assert trial.result is not None
+    assert trial.result.driver == Driver("siege", True, "4", ("siege",), 1.0)
     assert trial.samples().rows() == [records.sample(0), records.sample(1)]
-    assert (trial.counters(), trial.intervals(), trial.connections().height) == ([], [], 0)
+    assert (trial.counters(), trial.intervals(), trial.connections().height) == (Counters(), [], 0)
     content = json.loads((trial.path / layout.TRIAL).read_text())
     assert content["schema_version"] == 2
     with pytest.raises(layout.NewerRecord, match="schema version 2 is newer than 1"):
@@ -719,8 +723,9 @@ def test_a_driven_trial_gives_back_what_was_told_and_an_older_reader_refuses_it(
     [
         {"schema_version": 1},
         {"engine": records.engine_result()},
-        {"engine": records.engine_result() | {"driver": {"name": "siege"}}},
-        {"engine": records.engine_result() | {"driver": DRIVER | {"name": 7}}},
+        {"engine": DRIVEN | {"driver": {"name": "siege"}}},
+        {"engine": DRIVEN | {"driver": DRIVER | {"name": 7}}},
+        {"engine": DRIVEN | {"streams": []}},
         {"engine": [1]},
     ],
 )
@@ -739,5 +744,6 @@ def test_a_driven_trial_whose_version_or_driver_is_odd_is_damaged(
 def test_a_trial_of_ours_is_version_1_as_before(run: Path) -> None:
     trial = open_run(run).trials[0]
 
-    assert trial.driver is None
+    assert trial.result is not None
+    assert trial.result.driver is None
     assert json.loads((trial.path / layout.TRIAL).read_text())["schema_version"] == 1

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from loadlens.model.result import Generator
 from loadlens.report.build.details import _ceiling_words
 
 
 def test_the_busiest_trial_says_how_far_from_its_ceiling_the_generator_was() -> None:
     trials = [
-        {"requests_per_s": 200.0, "ceiling_rps": 2_000.0},
-        {"requests_per_s": 500.0, "ceiling_rps": 1_000.0},
-        {},  # a record of before it was told
-        {"requests_per_s": 5.0, "ceiling_rps": None},
+        Generator(requests_per_s=200.0, ceiling_rps=2_000.0),
+        Generator(requests_per_s=500.0, ceiling_rps=1_000.0),
+        Generator(),  # a record of before it was told
+        Generator(requests_per_s=5.0),
     ]
 
     assert _ceiling_words(trials) == ["generator at 50 % of its ceiling with this load, about 1,000 /s"]
-    assert _ceiling_words([{}]) == []
+    assert _ceiling_words([Generator()]) == []

@@ -11,6 +11,7 @@ import pytest
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.report import CaseDetail, Table
 from loadlens.report import build
+from tests.records import no_times
 from tests.unit.measure import records
 from tests.unit.whatif import services
 
@@ -54,8 +55,15 @@ def row(table: Table | None, first: str) -> dict[str, Any]:
 
 def test_checks_are_summed_over_trials_and_the_first_failure_is_kept(engine: dict[str, Any]) -> None:
     sample = "0.210 s, user 1: status 500"
-    counts = {"passed": 90, "failed": 10, "not_judged": 3, "samples": [sample, "later"]}
-    never = {"passed": 0, "failed": 0, "not_judged": 103, "samples": []}
+    counts = {
+        "passed": 90,
+        "failed": 10,
+        "not_judged": 3,
+        "first_s": 0.2,
+        "last_s": 0.3,
+        "samples": [sample, "later"],
+    }
+    never = {"passed": 0, "failed": 0, "not_judged": 103, "first_s": None, "last_s": None, "samples": []}
     engine["checks"] = [{"name": "contains x", **counts}, {"name": "size > 0", **never}]
 
     table = detail(trials=2).checks
@@ -164,7 +172,15 @@ def test_runs_of_groups_are_summed_over_trials_and_their_times_are_those_recorde
     engine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"due": 130, "completed": 120, "failed": 7, "unfinished": 3}
-    engine["groups"] = [{"name": "my basket", "scenario": "buy", "runs": counts}]
+    engine["groups"] = [
+        {
+            "name": "my basket",
+            "scenario": "buy",
+            "runs": counts,
+            "response_time_s": no_times(),
+            "service_time_s": no_times(),
+        }
+    ]
     of_trial, of_plan = records.Trial.intervals, records._plan
 
     def with_runs(trial: records.Trial, but: object = ()) -> list[records.Histogram]:

@@ -71,15 +71,13 @@ class ScriptedRun:
         self.status = "stopped"
 
     def result(self) -> dict[str, Any]:
-        stream = {
-            "name": "load",
-            "role": "load",
-            "requests": {"due": 10, "issued": 10, "answered": 10, "ok": 10, "failed": 0, "in_flight": 0},
-            "law_holds": self.law_holds,
-            "law": "due 10 = issued 10 + dropped 0 + waiting 0",
-            "errors": self.errors,
-            "throughput_rps": quantity(33.0),
-        }
+        stream = records.stream_result(
+            requests=records.request_counts(due=10, issued=10, answered=10, ok=10),
+            law_holds=self.law_holds,
+            law="due 10 = issued 10 + dropped 0 + waiting 0",
+            errors=self.errors,
+            throughput_rps=quantity(33.0),
+        )
         return {
             "schema_version": 1,
             "status": self.status,

@@ -20,6 +20,7 @@ import pytest
 
 from loadlens import engine
 from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
+from loadlens.model.result import EngineResult
 from loadlens.model.study import PlannedTrial, Probe
 from loadlens.model.topology import Limits, Outside, Service
 from loadlens.model.trial import TrialStatus
@@ -133,11 +134,11 @@ def test_settling_is_seen_in_the_medians_of_the_interval_log(tmp_path: Path) -> 
 # --- what does not count -----------------------------------------------------------------------------
 
 
-def result(**changes: object) -> dict[str, object]:
+def result(**changes: object) -> EngineResult:
     run = ScriptedRun.__new__(ScriptedRun)
     vars(run).update({"status": "complete", "verdict": "kept_up", "law_holds": True, "errors": {}, "t0": 1})
     vars(run).update(changes)
-    return run.result()
+    return EngineResult.from_json(run.result())
 
 
 def test_a_broken_law_of_counting_makes_a_trial_invalid_with_the_sums() -> None:
@@ -150,8 +151,9 @@ def test_a_broken_law_of_counting_makes_a_trial_invalid_with_the_sums() -> None:
 
 
 def test_an_own_limit_makes_a_trial_invalid_and_the_services_errors_do_not() -> None:
-    own = result(errors={"own_ports": {"count": 3}})
-    theirs = result(errors={"refused": {"count": 3}})
+    three = {"count": 3, "first_s": 0.1, "last_s": 0.2, "samples": []}
+    own = result(errors={"own_ports": three})
+    theirs = result(errors={"refused": three})
 
     assert trial_faults.verdict(own) == (
         TrialStatus.INVALID,
@@ -606,7 +608,7 @@ def test_ctrl_c_while_services_start_leaves_none(tmp_path: Path, scripted: type[
 
     assert stopped.value.code is ExitCode.TERMINATED
     (trial,) = open_run(tmp_path / "run").trials
-    assert (trial.status, trial.engine) == (TrialStatus.ABORTED, None)
+    assert (trial.status, trial.result) == (TrialStatus.ABORTED, None)
 
 
 def test_ctrl_c_while_a_trial_is_sealed_leaves_it_whole(tmp_path: Path, scripted: type[ScriptedRun]) -> None:

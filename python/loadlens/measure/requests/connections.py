@@ -15,7 +15,8 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
 from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints
-from loadlens.measure.source import Json, TrialSource
+from loadlens.measure.source import TrialSource
+from loadlens.model.result import StreamResult
 from loadlens.model.trial import Outcome
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Connected:
     best_over_worst: Interval | Insufficient
 
 
-def read(source: TrialSource, stream: int, result: Json, edges_s: Floats) -> Connected | None:
+def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s: Floats) -> Connected | None:
     """Read a trial's connections; none where none were recorded.
 
     Args:
@@ -57,7 +58,7 @@ def read(source: TrialSource, stream: int, result: Json, edges_s: Floats) -> Con
         result: The load's part of the engine's result.
         edges_s: Of the intervals of the measured part, seconds since t0; shape (intervals + 1,).
     """
-    if not result.get("connections"):
+    if result is None or result.connections is None:
         return None
     import polars as pl
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from loadlens.estimate.interval import Floats
 from loadlens.measure.source import StreamPlan, TrialSource
+from loadlens.model.result import EngineResult
 from loadlens.model.trial import Outcome
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
     """Gather the failures of the measured part from the sample log; counts allow for thinning."""
     import polars as pl
 
-    engine = source.engine or {}
-    if not any(_has_failures(stream) for stream in engine.get("streams", ())):
+    if source.result is None or not _has_failures(source.result):
         return ()
     rows = source.samples(COLUMNS).filter(
         ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_FAILURES])
@@ -130,8 +130,7 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
     )
 
 
-def _has_failures(stream: dict[str, object]) -> bool:
-    counts = stream.get("requests")
-    if not isinstance(counts, dict):
-        return True
-    return any(counts.get(name) for name in ("failed", "unexpected_status", "check_failed"))
+def _has_failures(result: EngineResult) -> bool:
+    if result.external is not None:
+        return bool(result.external.requests.failed or result.external.requests.unexpected_status)
+    return any(stream.requests.bad for stream in result.streams)

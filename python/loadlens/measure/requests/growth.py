@@ -63,9 +63,11 @@ def _lives_of(cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures])
 
 def _answered(trial: TrialMeasures) -> int:
     """Requests of the load that were answered, warm-up included."""
-    streams = (trial.source.engine or {}).get("streams", ())
-    loads = [stream.get("requests") or {} for stream in streams if stream.get("role") != "probe"]
-    return sum(int(requests.get("answered") or 0) for requests in loads)  # null: another program made it
+    result = trial.source.result
+    if result is None:
+        return 0
+    load = result.external or result.load
+    return 0 if load is None else load.requests.answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
-from loadlens.measure.source import Json
+from loadlens.model.counters import Counters
 
 FEWEST = 20  # answers whose first and last bytes were timed
 Found = Interval | Insufficient
@@ -26,24 +25,21 @@ class Received:
 
 
 def read(
-    counters: Sequence[Json], stream: str, first_byte: IntervalCounts, last_byte: IntervalCounts
+    counters: Counters, stream: str, first_byte: IntervalCounts, last_byte: IntervalCounts
 ) -> Received | None:
     """Summarise what came; none where the engine did not count bytes.
 
     Args:
-        counters: Of all streams, by interval.
+        counters: Of all streams.
         stream: Name of the load.
         first_byte: Times until the first byte, of successes.
         last_byte: From there to the last, of the same.
     """
-    rows = [
-        row
-        for row in counters
-        if row.get("stream") == stream and row["phase"] == "measure" and row["length_s"] > 0
-    ]
-    if not rows or any("bytes_in_wire" not in row for row in rows):
+    rows = [row for row in counters.of(stream, "measure") if row.length_s > 0]
+    counted = [row.bytes_in_wire for row in rows if row.bytes_in_wire is not None]
+    if not rows or len(counted) < len(rows):
         return None
-    sums, lengths = (np.array([float(row[name]) for row in rows]) for name in ("bytes_in_wire", "length_s"))
+    sums, lengths = np.array(counted, dtype=np.float64), np.array([row.length_s for row in rows])
     found = within_trial.mean(sums, lengths)
     if isinstance(found, Insufficient):
         found = Interval(float(sums.sum() / lengths.sum()), None, None, float(sums.size), "bytes over time")

@@ -12,7 +12,7 @@ import numpy as np
 
 from loadlens.estimate.interval import Floats, Interval
 from loadlens.estimate.rate_limiter import LEAST_REFUSED, Limiter, limiter
-from loadlens.measure.source import Json
+from loadlens.model.counters import Counters, StreamCounters
 
 TOO_MANY, UNAVAILABLE = 429, 503  # RFC 6585, RFC 9110: what refusals are answered with
 GRAIN = 2.0  # requests that the edges of an interval may add to a burst or take from it
@@ -30,23 +30,22 @@ class Refused:
     ended_per_s: float  # requests that ended meanwhile, refused or not
 
 
-def read(counters: Sequence[Json], stream: str) -> tuple[Refused, ...]:
+def read(counters: Counters, stream: str) -> tuple[Refused, ...]:
     """Read what was refused; nothing where hardly a request was, or for too short a time to tell.
 
     Args:
-        counters: Rows of counters.jsonl.
+        counters: Of all streams.
         stream: Name of the load.
     """
-    rows = [row for row in counters if row["stream"] == stream and row["phase"] in ("warmup", "measure")]
-    rows.sort(key=lambda row: float(row["start_s"]))
-    lengths = np.array([float(row["length_s"]) for row in rows])
+    rows = sorted(counters.of(stream, "warmup", "measure"), key=lambda row: row.start_s)
+    lengths = np.array([row.length_s for row in rows])
     if not rows or not (lengths > 0).all():
         return ()
-    accepted = np.array([float(row.get("ok", 0)) for row in rows])
+    accepted = np.array([float(row.ok) for row in rows])
     latency = _mean_service_s(rows)
     found = []
     for status in (TOO_MANY, UNAVAILABLE):
-        refused = np.array([float((row.get("status") or {}).get(str(status), 0)) for row in rows])
+        refused = np.array([float(row.status.get(str(status), 0)) for row in rows])
         if refused.sum() < LEAST_REFUSED * (accepted.sum() + refused.sum()) or not refused.any():
             continue
         limit = limiter(accepted, refused, lengths)
@@ -71,10 +70,10 @@ def _of(
     )
 
 
-def _mean_service_s(rows: Sequence[Json]) -> float:
-    cells = [cell for row in rows for name, cell in (row.get("cells") or {}).items() if name.endswith(".ok")]
-    count = sum(float(cell.get("count", 0)) for cell in cells)
-    return sum(float(cell.get("service_sum_s", 0.0)) for cell in cells) / count if count else 0.0
+def _mean_service_s(rows: Sequence[StreamCounters]) -> float:
+    cells = [cell for row in rows for cell in row.of_class("ok")]
+    count = sum(cell.count for cell in cells)
+    return sum(cell.service_sum_s for cell in cells) / count if count else 0.0
 
 
 def by_status(trials: Sequence[tuple[Refused, ...]]) -> Mapping[int, list[Refused]]:

@@ -18,7 +18,8 @@ from loadlens.estimate.interval import Bools, Floats, Insufficient, Ints
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.figures import figure
 from loadlens.measure.requests.kept import Requests, StepRows, counted, step_rows
-from loadlens.measure.source import Json, StreamPlan, TrialSource
+from loadlens.measure.source import StreamPlan, TrialSource
+from loadlens.model.counters import Counters
 from loadlens.model.shapes import Took
 from loadlens.model.trial import Outcome
 
@@ -59,16 +60,16 @@ Samples = Callable[[], "Iterable[pl.DataFrame]"]  # reads the log again each tim
 NOT_LOOKED_AT = Insufficient("single requests were not looked at")
 
 
-def read(source: TrialSource, plans: Sequence[StreamPlan], counters: Sequence[Json], edges_s: Floats) -> Read:
+def read(source: TrialSource, plans: Sequence[StreamPlan], counters: Counters, edges_s: Floats) -> Read:
     """Look through the rows of a trial.
 
     Args:
         source: The trial.
         plans: Its streams.
-        counters: Rows of counters.jsonl: the generator's own stalls are no standstill of the service.
+        counters: Of all streams and the generator, whose own stalls are no standstill of the service.
         edges_s: Of the intervals of the measured part.
     """
-    issued = sum(int(row.get("answered", 0)) for row in counters if row.get("stream") is not None)
+    issued = sum(row.answered for row in counters.streams)
     if issued > MOST_ROWS:
         return Insufficient(f"{issued:,} requests are too many to look at one by one")
     return _read(partial(source.sample_parts, COLUMNS), plans, counters, edges_s)
@@ -77,7 +78,7 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], counters: Sequence[Js
 def _read(
     samples: Samples,
     plans: Sequence[StreamPlan],
-    counters: Sequence[Json],
+    counters: Counters,
     edges_s: Floats,
 ) -> Read:
     begin, end = float(edges_s[0]), float(edges_s[-1])
@@ -196,7 +197,7 @@ def _stops(
     plans: Sequence[StreamPlan],
     done: Floats,
     answered: Bools,
-    counters: Sequence[Json],
+    counters: Counters,
     begin: float,
     end: float,
 ) -> tuple[pauses.Pauses, tuple[bool, ...]]:
@@ -218,7 +219,7 @@ def _stops(
         else:
             steady += count
     limit = max(pauses.shortest_visible(steady, end - begin), pauses.OF_IDLE_TIME * idle, FLOOR_S)
-    own_begin, own_end = _stalls(counters)
+    own_begin, own_end = counters.stalls
     points = np.append(done, end)
     found = pauses.pauses(
         points[:-1],
@@ -227,8 +228,8 @@ def _stops(
         seconds=end - begin,
         idle_s=idle,
         floor_s=FLOOR_S,
-        own_begin_s=own_begin,
-        own_end_s=own_end,
+        own_begin_s=np.array(own_begin),
+        own_end_s=np.array(own_end),
     )
     assert isinstance(found, pauses.Pauses)  # it has enough completions
     probes = np.isin(of.stream, [plan.index for plan in plans if plan.is_probe])
@@ -272,16 +273,6 @@ def _witnessed(of: _Columns, probes: Bools, found: pauses.Pauses) -> Bools:
     slow = np.array([float((took > length / 2).sum()) for length in found.length_s])
     chance = found.length_s.size * (np.maximum(1.0, slow) / took.size) ** waited
     return np.asarray((waited >= SEVERAL) & (chance < WITNESSED), dtype=np.bool_)
-
-
-def _stalls(counters: Sequence[Json]) -> tuple[Floats, Floats]:
-    """When the generator itself stood still, at most."""
-    found = [
-        (float(row["start_s"]) - longest, float(row["start_s"]) + float(row["length_s"]))
-        for row in counters
-        if (longest := max(row.get("generator", {}).get("stalled_s") or (), default=0.0)) > 0
-    ]
-    return np.array([begin for begin, _ in found]), np.array([end for _, end in found])
 
 
 def spared(due_s: Floats, done_s: Floats, stops: pauses.Pauses) -> Bools:

@@ -204,9 +204,10 @@ def _read_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> Acco
             if stream.teller is not None:
                 parts += stream.teller.sent()
                 continue
-            issued = int(stream.engine["requests"]["issued"])
-            open_ = int(stream.engine["requests"]["failed"]) + int(stream.engine["requests"]["in_flight"])
-            parts.append(Part("probes" if stream.plan.is_probe else "load", max(0, issued - open_), issued))
+            if stream.result is not None:
+                sent = stream.result.requests
+                least = max(0, sent.issued - sent.failed - sent.in_flight)
+                parts.append(Part("probes" if stream.plan.is_probe else "load", least, sent.issued))
     observed = sum(books.count("requests_total") for _, books in trials)
     why = "what failed may not have come to it"
     return _row(f"{proxy}, requests read", parts, observed, why, is_sent=True)
@@ -218,12 +219,13 @@ def _answered_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> 
         failed = books.count("outcomes_total", "failed")  # passed on as it was, or answered with 502 or 504
         parts.append(Part("failures of the service", -failed, 0))
         for stream in trial.streams:
-            answered = int(stream.engine["requests"]["answered"])
             if stream.teller is not None:
                 parts += stream.teller.sent()
                 continue
-            open_ = int(stream.engine["requests"]["failed"]) + int(stream.engine["requests"]["in_flight"])
-            parts.append(Part("probes" if stream.plan.is_probe else "load", answered, answered + open_))
+            if stream.result is not None:
+                sent = stream.result.requests
+                most = sent.answered + sent.failed + sent.in_flight
+                parts.append(Part("probes" if stream.plan.is_probe else "load", sent.answered, most))
     observed = sum(books.count("outcomes_total", *ANSWERED) for _, books in trials)
     why = "what failed may have been answered too late"
     return _row(f"{proxy}, answers given", parts, observed, why, is_sent=False)

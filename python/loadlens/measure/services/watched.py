@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from loadlens.estimate.connection_use import Fairness, KeepAlive, keep_alive
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests import connections, refused
-from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import (
     ClosedWatch,
@@ -20,6 +20,7 @@ from loadlens.model.facts import (
     RefusalWatch,
 )
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.result import EngineResult
 from loadlens.signals.read.resources import Process
 
 WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
@@ -27,28 +28,27 @@ WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
 
 def generator_of(case: CaseMeasures) -> GeneratorWatch:
     """The generator's health: the worst of the trials."""
-    health = [trial.generator for trial in case.usable if trial.generator]
+    health = [trial.generator for trial in case.usable if trial.generator is not None]
 
-    def worst(name: str) -> float | None:
-        return max((float(h[name]) for h in health if h.get(name) is not None), default=None)
+    def worst(values: Iterable[float | None]) -> float | None:
+        return max((value for value in values if value is not None), default=None)
 
-    verdicts = [str(h.get("verdict") or "unknown") for h in health] or ["unknown"]
-    seconds = [_ran_s(t.source.engine) for t in case.usable if t.source.engine]
-    cpu = [float(h["cpu_s"]) / s for h, s in zip(health, seconds, strict=False) if h.get("cpu_s") and s]
+    verdicts = [each.verdict or "unknown" for each in health] or ["unknown"]
+    results = [trial.source.result for trial in case.usable if trial.source.result is not None]
+    cpu = [r.generator.cpu_s / ran_s for r in results if r.generator.cpu_s and (ran_s := _ran_s(r))]
     return GeneratorWatch(
         verdict=min(verdicts, key=lambda v: WORST_FIRST.index(v) if v in WORST_FIRST else 0),
-        busy=worst("busy"),
-        lag_p99_s=worst("lag_p99_s"),
-        lag_limit_s=worst("lag_limit_s"),
+        busy=worst(each.busy for each in health),
+        lag_p99_s=worst(each.lag_p99_s for each in health),
+        lag_limit_s=worst(each.lag_limit_s for each in health),
         cpu_cores=max(cpu, default=None),
-        waiting=worst("runq_wait"),
+        waiting=worst(each.runq_wait for each in health),
     )
 
 
-def _ran_s(engine: Json) -> float:
+def _ran_s(result: EngineResult) -> float:
     """How long the generator's CPU time was counted: of another program its whole life."""
-    driver = engine.get("driver")
-    return float(engine["elapsed_s"] if driver is None else driver["ran_s"])
+    return result.elapsed_s if result.driver is None else result.driver.ran_s
 
 
 def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
@@ -121,9 +121,10 @@ def server_cores(trial: TrialMeasures) -> Interval | None:
 
 def own_cores(trial: TrialMeasures) -> float | None:
     """Cores that another program used which made the load, over its whole life; none: not read."""
-    cpu_s, driver = trial.generator.get("cpu_s"), (trial.source.engine or {}).get("driver") or {}
-    ran_s = float(driver.get("ran_s") or 0.0)
-    return None if cpu_s is None or ran_s <= 0 else float(cpu_s) / ran_s
+    result = trial.source.result
+    if result is None or result.driver is None or result.generator.cpu_s is None or result.driver.ran_s <= 0:
+        return None
+    return result.generator.cpu_s / result.driver.ran_s
 
 
 def host_cpu(case: CaseMeasures) -> Figure:
@@ -139,22 +140,19 @@ def host_cpu(case: CaseMeasures) -> Figure:
 
 def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
     """Connections of the load; none where the engine told of none."""
-    loads = [(trial, trial.load) for trial in case.usable if trial.load is not None]
-    told = [(trial, load.engine) for trial, load in loads if load.engine.get("connections")]
-    if not told or case.reference is None:
+    results = [(trial, trial.load.result) for trial in case.usable if trial.load is not None]
+    counted = [(trial, each, each.connections) for trial, each in results if each and each.connections]
+    if not counted or case.reference is None:
         return None
-
-    def total(name: str) -> int:
-        return sum(int(engine["connections"].get(name, 0)) for _, engine in told)
-
-    read = [trial.connected for trial, _ in told if trial.connected is not None]
+    counts = [connections for _, _, connections in counted]
+    read = [trial.connected for trial, _, _ in counted if trial.connected is not None]
     shared = [one.fairness for one in read]
     return ConnectionWatch(
-        opened=total("opened"),
-        closed_by_server=total("closed_by_server"),
-        answered=sum(int(engine["requests"]["answered"]) for _, engine in told),
-        closed_by_client=total("closed_by_client"),
-        closed_by_error=total("closed_by_error"),
+        opened=sum(each.opened for each in counts),
+        closed_by_server=sum(each.closed_by_server for each in counts),
+        answered=sum(each.requests.answered for _, each, _ in counted),
+        closed_by_client=sum(each.closed_by_client for each in counts),
+        closed_by_error=sum(each.closed_by_error for each in counts),
         reuses=case.reference.plan.connection == "keep",
         closed=_closed(read),
         connect=_time(case, "connect", [one.connect_s for one in read]),

@@ -21,6 +21,7 @@ from loadlens.measure.source import Json, StreamPlan
 from loadlens.measure.trial import StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
+from loadlens.model.result import Generator
 from loadlens.model.trial import Outcome
 from loadlens.present import numbers, words
 from loadlens.present.numbers import percent
@@ -89,27 +90,27 @@ def plan_in_words(case: CaseMeasures) -> str:
         return f"{case.name}: {case.why_nothing()}"
     parts = [", ".join(step.request for step in load.plan.steps), _load_words(load.plan, case.plan)]
     for trial in case.usable[:1]:
-        engine = trial.source.engine or {}
-        parts.append(
-            f"{numbers.duration(engine.get('measured_s', load.grid.seconds))} measured"
-            f" after {numbers.duration(engine.get('warmup_s', 0.0))} of warm-up"
+        result = trial.source.result
+        measured_s, warmup_s = (
+            (load.grid.seconds, 0.0) if result is None else (result.measured_s, result.warmup_s)
         )
+        parts.append(f"{numbers.duration(measured_s)} measured after {numbers.duration(warmup_s)} of warm-up")
         parts += [
             f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
         ]
     if case.teller is not None:
         parts.append(f"made by {words.plain(case.teller.title)}, as it tells")
     parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
-    parts += _ceiling_words([trial.generator for trial in case.usable])
+    parts += _ceiling_words([trial.generator for trial in case.usable if trial.generator is not None])
     return " · ".join(parts)
 
 
-def _ceiling_words(generators: Sequence[Json]) -> list[str]:
+def _ceiling_words(generators: Sequence[Generator]) -> list[str]:
     """How far the busiest trial was from what the generator could have done with this load."""
     known = [
-        (generator["requests_per_s"] / generator["ceiling_rps"], generator["ceiling_rps"])
-        for generator in generators
-        if generator.get("requests_per_s") is not None and generator.get("ceiling_rps")
+        (each.requests_per_s / each.ceiling_rps, each.ceiling_rps)
+        for each in generators
+        if each.requests_per_s is not None and each.ceiling_rps
     ]
     if not known:
         return []
@@ -152,7 +153,7 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     steps = load.all_steps()
     samples = int(steps.ok.sum())
     cpu = server_cores(trial)
-    lag = trial.generator.get("lag_p99_s")
+    lag = None if trial.generator is None else trial.generator.lag_p99_s
     return (
         figure("throughput", "1/s", load.throughput, 1, samples),
         figure("response_time.mean", "s", steps.response_mean, 1, samples),
@@ -338,11 +339,10 @@ def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart 
     width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
     cells = _heat_cells(load, counts, width)
     cpu = _cpu_columns(trial, width, cores)
-    engine = trial.source.engine or {}
     datasets: dict[str, tuple[Row, ...]] = {"cells": tuple(cells)}
     if cpu:
         datasets["cpu"] = tuple(cpu)
-    warmup = float(engine.get("warmup_s") or 0.0)
+    warmup = 0.0 if trial.source.result is None else trial.source.result.warmup_s
     if warmup:
         datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
     slowest = max(float(str(cell["hi"])) for cell in cells)

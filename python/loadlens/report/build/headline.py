@@ -311,7 +311,8 @@ def _told(cases: Sequence[CaseMeasures]) -> list[str]:
         text = f"made by {title}, whose books nobody checked: {names}; its times begin when a request is sent"
         rounded = words.rounding(next((case.teller.rounding_s for case in own if case.teller), {}))
         found.append(f"{text}; rounded by it: {rounded}" if rounded else text)
-        notes = (note for case in own for trial in case.usable for note in trial.generator.get("reasons", ()))
+        generators = (trial.generator for case in own for trial in case.usable)
+        notes = (note for generator in generators if generator is not None for note in generator.reasons)
         found += dict.fromkeys(f"{title}: {note}" for note in notes)
     return found
 

@@ -128,7 +128,7 @@ def chart(case: CaseMeasures) -> Chart | None:
         return None
     parts = list(dict.fromkeys(str(row["process"]) for row in rows))
     datasets: dict[str, tuple[Row, ...]] = {"readings": tuple(rows)}
-    warmup = float((trial.source.engine or {}).get("warmup_s") or 0.0)
+    warmup = 0.0 if trial.source.result is None else trial.source.result.warmup_s
     if warmup:
         datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
     return Chart(

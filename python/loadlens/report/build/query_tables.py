@@ -107,9 +107,9 @@ class Answers:
 
     @cached_property
     def _part(self) -> tuple[float, float]:
-        engine = self._trial.source.engine or {}
-        begin = float(engine.get("warmup_s") or 0.0)
-        return self._window.of(begin, begin + float(engine.get("measured_s") or 0.0))
+        result = self._trial.source.result
+        begin, end = (0.0, 0.0) if result is None else (result.warmup_s, result.load_s)
+        return self._window.of(begin, end)
 
     @cached_property
     def _series(self) -> list[promql.Series]:

@@ -16,6 +16,7 @@ from loadlens.measure.source import Json
 from loadlens.measure.trial import STEP_PHASES, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Column, Table
+from loadlens.model.result import CheckResult, GroupRuns
 from loadlens.present import failure_text, numbers, words
 from loadlens.units import duration_text
 
@@ -78,11 +79,8 @@ def _note(kinds: Sequence[str]) -> str:
 
 def _looked_up(case: CaseMeasures) -> Figure | None:
     """Looking up the name, which each trial does once; an address needs none."""
-    took = [
-        float(seconds)
-        for load in case.loads
-        if (seconds := (load.engine.get("phases_s") or {}).get("resolve")) is not None
-    ]
+    phases = [load.result.phases_s for load in case.loads if load.result is not None]
+    took = [each.resolve for each in phases if each.resolve is not None]
     if not took:
         return None
     middle = median(took)
@@ -115,10 +113,10 @@ def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalC
 
 def groups(case: CaseMeasures) -> Table | None:
     """How long runs of the load's groups took, and what became of them; none without groups."""
-    runs: dict[tuple[str, str], list[Json]] = {}
+    runs: dict[tuple[str, str], list[GroupRuns]] = {}
     for load in case.loads:
-        for group in load.engine.get("groups", ()):
-            runs.setdefault((group["scenario"], group["name"]), []).append(group["runs"])
+        for group in () if load.result is None else load.result.groups:
+            runs.setdefault((group.scenario, group.name), []).append(group.runs)
     if not runs:
         return None
     several = len({scenario for scenario, _ in runs}) > 1
@@ -131,9 +129,11 @@ def groups(case: CaseMeasures) -> Table | None:
         (
             f"{scenario}: {name}" if several else name,
             *(_run_figure(case, name, p) for p in LEVELS),
-            *(sum(int(part[key]) for part in said) for key in ("completed", "failed", "unfinished")),
+            sum(trial.completed for trial in by_trial),
+            sum(trial.failed for trial in by_trial),
+            sum(trial.unfinished for trial in by_trial),
         )
-        for (scenario, name), said in runs.items()
+        for (scenario, name), by_trial in runs.items()
     )
     return Table(columns, rows, GROUP_NOTE)
 
@@ -150,13 +150,13 @@ def _run_figure(case: CaseMeasures, name: str, p: float) -> Figure:
 def checks(case: CaseMeasures) -> Table | None:
     """How many answers passed and failed each check, and the first that failed; none without checks."""
     trials = _shown(case)
-    found: dict[tuple[str, str], list[tuple[TrialMeasures, Json]]] = {}
+    found: dict[tuple[str, str], list[tuple[TrialMeasures, CheckResult]]] = {}
     for trial in trials:
-        for stream in (trial.source.engine or {}).get("streams", ()):
-            for step in stream.get("steps", ()):
-                of = step["name"] if stream.get("role") == "load" else f"probe {step['name']}"
-                for check in step.get("checks", ()):
-                    found.setdefault((of, check["name"]), []).append((trial, check))
+        for stream in () if trial.source.result is None else trial.source.result.streams:
+            for step in stream.steps:
+                of = step.name if stream.role == "load" else f"probe {step.name}"
+                for check in step.checks:
+                    found.setdefault((of, check.name), []).append((trial, check))
     if not found:
         return None
     several = len(trials) > 1
@@ -175,19 +175,20 @@ def checks(case: CaseMeasures) -> Table | None:
     )
 
 
-def _check_row(step: str, name: str, said: Sequence[tuple[TrialMeasures, Json]], *, several: bool) -> Row:
-    passed, failed, apart = (
-        sum(int(check[key]) for _, check in said) for key in ("passed", "failed", "not_judged")
-    )
+def _check_row(
+    step: str, name: str, said: Sequence[tuple[TrialMeasures, CheckResult]], *, several: bool
+) -> Row:
+    passed, failed = sum(check.passed for _, check in said), sum(check.failed for _, check in said)
+    apart = sum(check.not_judged for _, check in said)
     share: Figure = NotMeasured("check.failed", "no answer was judged")
     if judged := passed + failed:
         point = failed / judged
         share = Estimate("check.failed", "share", point, point, point, len(said), judged, "exact count")
     first = next(
         (
-            f"{trial.source.name}: {check['samples'][0]}" if several else str(check["samples"][0])
+            f"{trial.source.name}: {check.samples[0]}" if several else check.samples[0]
             for trial, check in said
-            if check["samples"]
+            if check.samples
         ),
         "none",
     )
@@ -200,13 +201,12 @@ def _check_row(step: str, name: str, said: Sequence[tuple[TrialMeasures, Json]],
 def failures(case: CaseMeasures) -> Table | None:
     """Why requests got no whole answer, as far as the class does not say it; none when nothing did."""
     rows: list[Row] = []
-    by_class: dict[str, list[Json]] = {}
+    by_class: dict[str, list[str]] = {}
     for trial in _shown(case):
-        for stream in (trial.source.engine or {}).get("streams", ()):
-            for kind, block in (stream.get("errors") or {}).items():
-                by_class.setdefault(kind, []).append(block)
-    for kind, blocks in by_class.items():
-        samples = [str(sample) for block in blocks for sample in block.get("samples", ())]
+        for stream in () if trial.source.result is None else trial.source.result.all_loads:
+            for kind, error in stream.errors.items():
+                by_class.setdefault(kind, []).extend(error.samples)
+    for kind, samples in by_class.items():
         for reason in failure_text.reasons(kind, samples):
             like = sum(failure_text.why(sample) == reason.seen for sample in samples)
             share = "all" if like == len(samples) else f"{like} of {len(samples)}"
@@ -224,7 +224,7 @@ def failures(case: CaseMeasures) -> Table | None:
 
 def _shown(case: CaseMeasures) -> tuple[TrialMeasures, ...]:
     """Trials that count; where none does, those that ran at all."""
-    return case.usable or tuple(trial for trial in case.trials if trial.source.engine is not None)
+    return case.usable or tuple(trial for trial in case.trials if trial.source.result is not None)
 
 
 # --- set-up -----------------------------------------------------------------------------------------------

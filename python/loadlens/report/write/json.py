@@ -29,7 +29,8 @@ def hit_as_dict(
     result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None
 ) -> dict[str, Any]:
     """Return the blocks of the result under the names that scripts rely on."""
-    stream = result["streams"][0]
+    stream, generator = result["streams"][0], result["generator"]
+    reached = calibration.reach(generator.get("requests_per_s"), generator.get("threads"), calibrated)
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",
@@ -51,8 +52,8 @@ def hit_as_dict(
         "feeds": stream.get("feeds", []),
         "tls": stream["tls"],
         "little": stream["little"],
-        "generator": result["generator"],
-        "calibration": calibration.reach(result["generator"], calibrated),
+        "generator": generator,
+        "calibration": None if reached is None else asdict(reached),
         "driver": result.get("driver"),
     }
 

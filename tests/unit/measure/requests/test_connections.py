@@ -12,10 +12,13 @@ import pytest
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.requests import connections as connected
+from loadlens.model import plain
+from loadlens.model.result import StreamResult
 from loadlens.record import sample_rows
+from tests.records import stream_result
 
 EDGES = np.arange(1.0, 4.0 + 1e-9, 0.25)
-TOLD: dict[str, Any] = {"connections": {"opened": 1}}
+RESULT = plain.read(StreamResult, stream_result(connections={"opened": 1}))
 OPEN, CLIENT, SERVER = 0, 1, 2
 
 
@@ -69,7 +72,7 @@ def request(sent: float, took: float, *, first: bool, thinned: int = 0, outcome:
 
 
 def read(connections: list[dict[str, int]], samples: list[dict[str, int]] | None = None) -> Any:
-    found = connected.read(source(connections, samples), 0, TOLD, EDGES)
+    found = connected.read(source(connections, samples), 0, RESULT, EDGES)
     assert found is not None
     return found
 
@@ -111,7 +114,7 @@ def test_a_thinned_row_stands_for_as_many_as_it_says() -> None:
 def test_samples_stay_unread_where_hardly_a_connection_was_closed() -> None:
     at = source([connection(i, 4, SERVER) for i in range(9)])
 
-    found = connected.read(at, 0, TOLD, EDGES)
+    found = connected.read(at, 0, RESULT, EDGES)
 
     assert found is not None
     assert isinstance(found.first_s, Insufficient)
@@ -156,7 +159,7 @@ def test_connections_that_were_struck_by_chance_do_not_stay_the_worst() -> None:
 def test_connections_served_alike_are_not_looked_at_again() -> None:
     at = source([connection(i, 150 + i, OPEN) for i in range(20)])
 
-    found = connected.read(at, 0, TOLD, EDGES)
+    found = connected.read(at, 0, RESULT, EDGES)
 
     assert found is not None
     assert isinstance(found.best_over_worst, Interval)
@@ -169,4 +172,4 @@ def test_few_connections_are_not_compared() -> None:
 
 
 def test_where_nobody_told_of_connections_nothing_is_known() -> None:
-    assert connected.read(source([]), 0, {}, EDGES) is None
+    assert connected.read(source([]), 0, plain.read(StreamResult, stream_result()), EDGES) is None

@@ -15,7 +15,9 @@ from loadlens.measure.requests.kept import Requests, counted, step_rows
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.result import EngineResult
 from loadlens.signals.read.resources import Series
+from tests.records import engine_result
 
 EDGES = np.arange(0.0, 5.25, 0.25)
 BASE = 10 * 2.0**20
@@ -54,7 +56,7 @@ class Life:
         source = SimpleNamespace(
             t0_monotonic_ns=round(begin * 1e9),
             services=[{"pid": number if self.fresh else 7}],
-            engine={"streams": [{"role": "load", "requests": {"answered": requests}}]},
+            result=EngineResult.from_json(engine_result(requests)),
         )
         built = SimpleNamespace(
             source=source,

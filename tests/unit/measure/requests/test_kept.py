@@ -17,6 +17,7 @@ from loadlens.measure.requests import samples, slow_paths
 from loadlens.measure.requests.kept import AT_ONCE, Requests, counted, step_rows
 from loadlens.measure.requests.samples import Rows, _read
 from loadlens.measure.source import StepPlan, StreamPlan
+from loadlens.model.counters import Counters
 from tests.unit.measure.records import record
 from tests.unit.whatif.services import Load, Request, Trace
 
@@ -51,7 +52,7 @@ def answered(requests: int) -> pl.DataFrame:
 
 def test_what_is_kept_of_a_trial_does_not_grow_with_its_requests() -> None:
     def kept(requests: int) -> int:
-        rows = _read(lambda: [answered(requests)], (LOAD,), (), EDGES)
+        rows = _read(lambda: [answered(requests)], (LOAD,), Counters(), EDGES)
         assert isinstance(rows, Rows)
         assert rows.steps[0].usual.observed == rows.requests(0).due_s.size == requests
         return sum(array.size for array in arrays_of(rows) if array is not rows.steps[0].usual.buckets)

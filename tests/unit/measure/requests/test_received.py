@@ -10,6 +10,7 @@ import pytest
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
 from loadlens.measure.requests import received
+from loadlens.model.counters import Counters
 
 
 def row(start: float, count: int, phase: str = "measure", stream: str | None = "load") -> dict[str, Any]:
@@ -33,7 +34,7 @@ def test_bytes_are_those_of_the_load_in_the_measured_part() -> None:
         {"start_s": 0.5, "length_s": 0.5, "phase": "measure", "stream": None},
     ]
 
-    found = received.read(counters, "load", times(0.01), times(0.03))
+    found = received.read(Counters.from_rows(counters), "load", times(0.01), times(0.03))
 
     assert found is not None
     assert point(found.bytes_per_s) == pytest.approx(2_000)  # 1,000 each half second
@@ -41,7 +42,7 @@ def test_bytes_are_those_of_the_load_in_the_measured_part() -> None:
 
 
 def test_few_answers_have_no_mean_of_their_parts() -> None:
-    found = received.read([row(0.0, 10)], "load", times(0.01, 5), times(0.03, 5))
+    found = received.read(Counters.from_rows([row(0.0, 10)]), "load", times(0.01, 5), times(0.03, 5))
 
     assert found is not None
     assert isinstance(found.coming, Insufficient)
@@ -51,5 +52,5 @@ def test_few_answers_have_no_mean_of_their_parts() -> None:
 def test_an_engine_that_counted_no_bytes_says_nothing() -> None:
     counters = [{key: value for key, value in row(0.0, 1).items() if key != "bytes_in_wire"}]
 
-    assert received.read(counters, "load", times(0.01), times(0.03)) is None
-    assert received.read([], "load", times(0.01), times(0.03)) is None
+    assert received.read(Counters.from_rows(counters), "load", times(0.01), times(0.03)) is None
+    assert received.read(Counters(), "load", times(0.01), times(0.03)) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loadlens.measure.requests.refused import Refused, by_status, read
+from loadlens.model.counters import Counters
 
 RATE, BURST, OFFERED, STEP_S, LATENCY_S = 100.0, 40.0, 300.0, 0.25, 0.02
 
@@ -37,7 +38,7 @@ def counters(
 
 
 def one(rows: list[dict[str, Any]]) -> Refused:
-    (found,) = read(rows, "load")
+    (found,) = read(Counters.from_rows(rows), "load")
     return found
 
 
@@ -65,11 +66,11 @@ def test_few_refusals_are_none() -> None:
     rows = counters(offered=80.0)
     rows[3]["status"]["429"] = 3  # of 400: 0.75 %
 
-    assert read(rows, "load") == ()
+    assert read(Counters.from_rows(rows), "load") == ()
 
 
 def test_less_than_two_seconds_of_refusals_are_not_enough() -> None:
-    assert read(counters(seconds=1.75), "load") == ()  # 7 intervals
+    assert read(Counters.from_rows(counters(seconds=1.75)), "load") == ()  # 7 intervals
 
 
 def test_other_streams_and_the_time_after_the_load_do_not_count() -> None:
@@ -81,7 +82,7 @@ def test_other_streams_and_the_time_after_the_load_do_not_count() -> None:
 
 
 def test_statuses_are_kept_apart_and_must_be_there_in_every_trial() -> None:
-    limited, shed = read(counters(), "load"), read(counters(status="503"), "load")
+    limited, shed = (read(Counters.from_rows(rows), "load") for rows in (counters(), counters(status="503")))
 
     assert [found.status for found in (*limited, *shed)] == [429, 503]
     assert list(by_status([limited, limited])) == [429]
@@ -89,4 +90,4 @@ def test_statuses_are_kept_apart_and_must_be_there_in_every_trial() -> None:
 
 
 def test_other_errors_are_no_refusals() -> None:
-    assert read(counters(status="500"), "load") == ()
+    assert read(Counters.from_rows(counters(status="500")), "load") == ()

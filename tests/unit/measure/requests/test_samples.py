@@ -11,6 +11,7 @@ import pytest
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.requests.samples import Rows, _read
 from loadlens.measure.source import StepPlan, StreamPlan
+from loadlens.model.counters import Counters, GeneratorCounters
 
 EDGES = np.arange(1.0, 11.25, 0.25)
 LOAD = StreamPlan(0, "load", False, True, 1.0, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
@@ -47,7 +48,7 @@ def served(
 
 
 def read(requests: list[tuple[float, float, int]], *plans: StreamPlan, **more: Any) -> Rows:
-    found = _read(lambda: [rows(*requests, **more)], plans or (LOAD, PROBE), (), EDGES)
+    found = _read(lambda: [rows(*requests, **more)], plans or (LOAD, PROBE), Counters(), EDGES)
     assert isinstance(found, Rows), found
     return found
 
@@ -176,10 +177,9 @@ def test_what_met_a_stop_or_opened_a_connection_is_left_out_of_the_times() -> No
 
 
 def test_a_stall_of_the_generator_is_not_the_services() -> None:
-    stalled = {"start_s": 3.25, "length_s": 0.25, "phase": "measure", "stream": None,
-               "generator": {"stalled_s": [0.3]}}  # fmt: skip
+    stalled = GeneratorCounters(3.25, 0.25, "measure", (0.3,))
 
-    found = _read(lambda: [rows(*served(((3.0, 3.3),)))], (LOAD, PROBE), (stalled,), EDGES)
+    found = _read(lambda: [rows(*served(((3.0, 3.3),)))], (LOAD, PROBE), Counters((), (stalled,)), EDGES)
 
     assert isinstance(found, Rows)
     assert found.stops.begin_s.size == 0
@@ -196,7 +196,7 @@ def test_half_of_a_crowds_answers_say_that_the_service_lives() -> None:
 
 
 def test_hardly_any_request_says_nothing() -> None:
-    assert isinstance(_read(lambda: [rows((0.0, 2.0, 0))], (LOAD,), (), EDGES), Insufficient)
+    assert isinstance(_read(lambda: [rows((0.0, 2.0, 0))], (LOAD,), Counters(), EDGES), Insufficient)
 
 
 @pytest.mark.parametrize(

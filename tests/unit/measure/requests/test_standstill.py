@@ -11,31 +11,32 @@ from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.estimate.pauses import Pauses
 from loadlens.measure.requests import standstill
+from loadlens.model.counters import Counters
 
 RESPONSE = counts_from_values(4, np.zeros(100, dtype=np.int64), np.full(100, 0.005))
 
 
-def rows(stalled: float = 0.0, **of_load: Any) -> list[dict[str, Any]]:
+def rows(stalled: float = 0.0, **of_load: Any) -> Counters:
     """Counters of 60 s in quarters: 50 answers each, but none from 10.0 to 10.6 and from 30.0 to 30.6."""
-    found: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for place in range(240):
         start = place * 0.25
         stop = next((s for s in (10.0, 30.0) if s <= start < s + 0.75), None)
         end = start + 0.25 if stop is None else min(stop + 0.6, start + 0.25)
         gap, begin = (0.02, start) if stop is None else (end - stop, stop)
-        found.append(
+        lines.append(
             {"start_s": start, "length_s": 0.25, "phase": "measure", "stream": "load", "answered": 50,
              "max_gap_s": gap, "max_gap_at_s": begin, **of_load}
         )  # fmt: skip
         own = stalled if start == 30.5 else 0.0
-        found.append(
+        lines.append(
             {"start_s": start, "length_s": 0.25, "phase": "measure", "stream": None,
              "generator": {"stalled_s": [0.0, own]}}
         )  # fmt: skip
-    return found
+    return Counters.from_rows(lines)
 
 
-def read(counters: list[dict[str, Any]]) -> Pauses:
+def read(counters: Counters) -> Pauses:
     found = standstill.read(counters, "load", RESPONSE, 60.0)
     assert isinstance(found, Pauses), found
     return found

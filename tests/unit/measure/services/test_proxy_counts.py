@@ -10,11 +10,14 @@ import polars as pl
 
 from loadlens.measure.services import proxy_counts
 from loadlens.model.finding import Estimate
+from loadlens.model.plain import read
 from loadlens.model.report import Table
+from loadlens.model.result import StreamResult
 from loadlens.report.build import report
 from loadlens.report.write import html, markdown
 from loadlens.report.write.json import report_as_json
 from loadlens.report.write.terminal.report_text import report_lines
+from tests.records import request_counts, stream_result
 from tests.unit.measure.records import Run, record
 from tests.unit.whatif.services import blocking_loop
 
@@ -68,8 +71,9 @@ def trial(
     figures: dict[str, tuple[float, float]], issued: int = 100, answered: int = 99, failed: int = 1
 ) -> Any:
     frame = pl.DataFrame(scrapes(figures), schema=SCHEMA, orient="row")
-    requests = {"issued": issued, "answered": answered, "failed": failed, "in_flight": 0}
-    stream = SimpleNamespace(engine={"requests": requests}, plan=SimpleNamespace(is_probe=False), teller=None)
+    requests = request_counts(issued=issued, answered=answered, failed=failed)
+    result = read(StreamResult, stream_result(requests=requests))
+    stream = SimpleNamespace(result=result, plan=SimpleNamespace(is_probe=False), teller=None)
     return SimpleNamespace(source=SimpleNamespace(readings=lambda: frame), streams=(stream,))
 
 

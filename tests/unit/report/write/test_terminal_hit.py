@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from loadlens.model.result import EngineResult
 from loadlens.model.workload import Open
-from loadlens.report.write.terminal.hit_summary import headline, summary
+from loadlens.report.write.terminal import hit_summary
+from loadlens.report.write.terminal.hit_summary import summary
 from loadlens.report.write.terminal.printing import as_ascii
+from tests.records import step_result
 
 from .hit_result import nothing, plan, result, times
 
 
-def text(*args: object, **kwargs: object) -> str:
-    return "\n".join(summary(*args, **kwargs))  # type: ignore[arg-type]
+def lines(made: dict[str, Any], *args: Any, **kwargs: Any) -> list[str]:
+    return summary(EngineResult.from_json(made), *args, **kwargs)
+
+
+def text(made: dict[str, Any], *args: Any, **kwargs: Any) -> str:
+    return "\n".join(lines(made, *args, **kwargs))
+
+
+def headline(made: dict[str, Any]) -> str:
+    read = EngineResult.from_json(made)
+    return hit_summary.headline(read.streams[0], read)
 
 
 def test_the_headline_answers_in_one_line() -> None:
     made = result()
 
-    assert headline(made["streams"][0], made) == (
-        "24,390 requests/s; half within 2.10 ms, 99 % within 39.0 ms, no failures"
-    )
+    assert headline(made) == ("24,390 requests/s; half within 2.10 ms, 99 % within 39.0 ms, no failures")
 
 
 def test_every_line_fits_eighty_columns() -> None:
-    assert max(map(len, summary(result(), plan()))) <= 80
+    assert max(map(len, lines(result(), plan()))) <= 80
 
 
 def test_a_quantile_that_is_undecided_says_what_would_decide_it() -> None:
@@ -36,7 +48,7 @@ def test_failures_come_first_in_the_headline_and_have_rows_of_their_own() -> Non
         errors={"timeout": {"count": 19, "first_s": 3.1, "last_s": 9.9, "samples": []}},
     )
 
-    assert headline(made["streams"][0], made).startswith("1.9 % failed (timeout 19); ")
+    assert headline(made).startswith("1.9 % failed (timeout 19); ")
     assert "response time of successes" in text(made, plan())
     assert "timeout 19 (first at 3.1 s, last 9.9 s)" in text(made, plan())
 
@@ -49,7 +61,7 @@ def test_a_load_that_only_failed_shows_no_time_as_if_it_were_measured() -> None:
         throughput_rps={"value": 0.0, "low": None, "high": None},
     )
 
-    assert headline(made["streams"][0], made) == "every request failed: refused 50"
+    assert headline(made) == "every request failed: refused 50"
     assert "not measured" in text(made, plan())
 
 
@@ -92,7 +104,7 @@ def test_each_check_has_a_row_that_says_how_many_answers_it_is_about() -> None:
         check("contains \x1b[31mred\nline", not_judged=10),
         check("regex x", passed=0, not_judged=1000),
     ]
-    made = result(steps=[{"name": "request", "checks": checks}])
+    made = result(steps=[step_result(name="request", checks=checks)])
 
     shown = text(made, plan(), verbose=True)
 
@@ -109,7 +121,7 @@ def test_each_check_has_a_row_that_says_how_many_answers_it_is_about() -> None:
 def test_the_first_answer_that_failed_is_shown_and_all_samples_with_v() -> None:
     samples = [f"0.{number}00 s, user 1: number {number}" for number in range(1, 4)]
     checks = [check("contains x", passed=1, failed=3, first_s=0.1, last_s=0.3, samples=samples)]
-    made = result(steps=[{"name": "request", "checks": checks}])
+    made = result(steps=[step_result(name="request", checks=checks)])
 
     assert [number in text(made, plan()) for number in samples] == [True, False, False]
     assert all(number in text(made, plan(), verbose=True) for number in samples)
@@ -155,21 +167,24 @@ def test_parts_of_a_request_have_their_means_and_quantiles() -> None:
 
 def test_answers_that_were_only_late_are_in_the_headline() -> None:
     checks = [check("latency < 200 ms", passed=7, failed=993, first_s=0.0, last_s=9.0)]
-    made = result(steps=[{"name": "request", "checks": checks}])
+    made = result(steps=[step_result(name="request", checks=checks)])
 
-    said = headline(made["streams"][0], made)
+    said = headline(made)
 
     assert said.endswith("no failures, but 99 % missed latency < 200 ms")
 
 
 def test_nearly_all_is_not_all() -> None:
-    made = result(requests={"failed": 996_000, "answered": 4_000}, errors={"reset": {"count": 996_000}})
+    made = result(
+        requests={"failed": 996_000, "answered": 4_000},
+        errors={"reset": {"count": 996_000, "first_s": 0.0, "last_s": 1.0, "samples": []}},
+    )
 
-    assert headline(made["streams"][0], made).startswith("99.6 % failed")
+    assert headline(made).startswith("99.6 % failed")
 
 
 def test_quiet_is_the_headline_and_the_verdicts() -> None:
-    assert len(summary(result(), plan(), quiet=True)) == 2
+    assert len(lines(result(), plan(), quiet=True)) == 2
 
 
 def test_a_terminal_without_utf8_gets_ascii() -> None:

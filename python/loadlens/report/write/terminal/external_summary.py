@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from loadlens.model.result import ByteCounts, EngineResult, ExternalLoad
 from loadlens.model.workload import Closed, Plan
 from loadlens.present import load_text, numbers, words
 from loadlens.present.numbers import Scale
@@ -27,7 +27,7 @@ WIDTH = 78  # of a command
 
 
 def print_driven(
-    result: Mapping[str, Any], plan: Plan, *, record: Path | None = None, quiet: bool = False
+    result: EngineResult, plan: Plan, *, record: Path | None = None, quiet: bool = False
 ) -> None:
     """Print the summary on stdout, and where the record is."""
     lines = summary(result, plan, quiet=quiet)
@@ -36,49 +36,51 @@ def print_driven(
     print_lines(lines, headings=[0])
 
 
-def summary(result: Mapping[str, Any], plan: Plan, *, quiet: bool = False) -> list[str]:
+def summary(result: EngineResult, plan: Plan, *, quiet: bool = False) -> list[str]:
     """Return the lines of the summary."""
-    stream, driver = result["streams"][0], result["driver"]
+    load, driver = result.external, result.driver
+    assert load is not None, "called for loads of other programs only"
+    assert driver is not None
     caution = words.GLYPHS["caution"]
     lines = [
-        _headline(stream, driver["name"], result["measured_s"]),
-        f"{caution} told by {words.plain(driver['version'] or driver['name'])}, its books are not checked   "
-        f"{caution} 1 trial" + (f"   {caution} stopped early" if result["status"] == "stopped" else ""),
-        *(f"  {words.plain(note)}" for note in result["generator"]["reasons"]),
+        _headline(load, driver.name, result.measured_s),
+        f"{caution} told by {words.plain(driver.version or driver.name)}, its books are not checked   "
+        f"{caution} 1 trial" + (f"   {caution} stopped early" if result.status == "stopped" else ""),
+        *(f"  {words.plain(note)}" for note in result.generator.reasons),
     ]
     if quiet:
         return lines
     return [
         *lines,
         "",
-        _load_line(plan, result["measured_s"]),
+        _load_line(plan, result.measured_s),
         "",
-        *_times(stream, driver["rounding_s"]),
-        *_failures(stream),
-        *_bytes(stream["bytes"]),
-        *_cpu(result),
+        *_times(load, driver.rounding_s),
+        *_failures(load),
+        *_bytes(load.bytes),
+        *_cpu(result.generator.cpu_s, driver.ran_s),
         "",
-        f"  command    {words.cut(words.plain(shlex.join(driver['command'])), WIDTH)}",
+        f"  command    {words.cut(words.plain(shlex.join(driver.command)), WIDTH)}",
         (
-            f"Not told by {driver['name']}: what was due and sent, how late it was itself, intervals, "
+            f"Not told by {driver.name}: what was due and sent, how late it was itself, intervals, "
             "response time from due."
         ),
     ]
 
 
-def _headline(stream: Mapping[str, Any], name: str, seconds: float) -> str:
-    requests, times = stream["requests"], stream["service_time_s"] or {}
-    parts = [f"{numbers.count(requests['answered'])} answers in {seconds:.3g} s by {name}"]
-    rate = stream["throughput_rps"]["value"]
+def _headline(load: ExternalLoad, name: str, seconds: float) -> str:
+    requests, times = load.requests, load.service_time_s
+    parts = [f"{numbers.count(requests.answered)} answers in {seconds:.3g} s by {name}"]
+    rate = load.throughput_rps.value
     if rate is not None:
         parts.append(f"{numbers.value(rate, PER_SECOND)} successes/s")
     for key, phrase in (("p50", "half within {}"), ("p99", "99 % within {}")):
-        value = (times.get(key) or {}).get("value")
+        value = None if times is None else times.value(key)
         if value is not None:
             parts.append(phrase.format(numbers.with_unit(value, "s")))
-    bad = requests["unexpected_status"]
-    if requests["failed"] or bad:
-        parts.append(f"{numbers.count(requests['failed'] + (bad or 0))} failed")
+    bad = requests.unexpected_status
+    if requests.failed or bad:
+        parts.append(f"{numbers.count(requests.failed + (bad or 0))} failed")
     return ", ".join(parts)
 
 
@@ -90,44 +92,42 @@ def _load_line(plan: Plan, seconds: float) -> str:
     return f"{step.method} {path} · closed loop · {load_text.size(workload, noun=noun)} · {seconds:.1f} s"
 
 
-def _times(stream: Mapping[str, Any], rounding_s: Mapping[str, float]) -> Iterator[str]:
-    times = stream["service_time_s"]
+def _times(load: ExternalLoad, rounding_s: Mapping[str, float]) -> Iterator[str]:
+    times = load.service_time_s
     if times is None:
         yield "  service time: not told"
         return
-    shown = {key: times[key] if key == "max" else times[key]["value"] for key in ROWS}
+    shown = {key: times.value(key) for key in ROWS}
     scale: Scale = numbers.scale("s", shown.values())
     yield "  service time of answers, sent to done"
     for key, name in ROWS.items():
         value = shown[key]
         text = "not told" if value is None else f"{numbers.value(value, scale)} {scale.name}"
         yield f"    {name:<11}{text:>13}"
-    if times["censored"]:
-        yield f"    {numbers.count(times['censored'])} answers count as longer than all of these"
+    if times.censored:
+        yield f"    {numbers.count(times.censored)} answers count as longer than all of these"
     if rounding_s:
         yield f"    rounded by it: {words.rounding(rounding_s)}"
 
 
-def _failures(stream: Mapping[str, Any]) -> Iterator[str]:
-    rows = [f"{name} {numbers.count(error['count'])}" for name, error in stream["errors"].items()]
-    bad = stream["requests"]["unexpected_status"]
+def _failures(load: ExternalLoad) -> Iterator[str]:
+    rows = [f"{name} {numbers.count(error.count)}" for name, error in load.errors.items()]
+    bad = load.requests.unexpected_status
     if bad:
         rows.append(f"unexpected status {numbers.count(bad)}")
     if rows:
         yield f"  failed     in its words: {', '.join(rows)}"
 
 
-def _bytes(told: Mapping[str, int | None]) -> Iterator[str]:
-    names = {"out": "sent", "in_wire": "received", "in_body": "of them bodies"}
-    known = [(told[key], name) for key, name in names.items()]
+def _bytes(counts: ByteCounts) -> Iterator[str]:
+    known = ((counts.out, "sent"), (counts.in_wire, "received"), (counts.in_body, "of them bodies"))
     parts = [f"{numbers.count(count)} {name}" for count, name in known if count is not None]
     if parts:
         yield f"  bytes      {', '.join(parts)}"
 
 
-def _cpu(result: Mapping[str, Any]) -> Iterator[str]:
+def _cpu(cpu_s: float | None, ran_s: float) -> Iterator[str]:
     """What the system says that it took, its start and its end included."""
-    cpu_s, ran_s = result["generator"]["cpu_s"], result["driver"]["ran_s"]
     if cpu_s is not None and ran_s > 0:
         cores, seconds = numbers.with_unit(cpu_s / ran_s, "cores"), numbers.with_unit(ran_s, "s")
         yield f"  its CPU    {cores} over the {seconds} that it ran"

@@ -8,14 +8,21 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from loadlens.machine import calibration
 from loadlens.machine.calibration import Calibration
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import State
+from loadlens.model.result import (
+    Distribution,
+    EngineResult,
+    Generator,
+    Quantity,
+    StreamResult,
+    TlsSessions,
+)
 from loadlens.model.workload import Closed, Plan
 from loadlens.present import failure_text, load_text, numbers, words
 from loadlens.present.numbers import Scale
@@ -33,8 +40,7 @@ OWN_LIMITS = {
     "own_ports": "local ports",
     "own_memory": "memory",
 }
-# What an engine tells about the parts of a request, in their order; one that it does not tell is not shown.
-PHASES = ("connect", "tls", "first_byte", "last_byte")
+# The parts of a request in their order; one that did not occur is not shown.
 PHASES_IN_WORDS = {
     "connect": "connecting",
     "tls": "TLS handshake, after connecting",
@@ -42,8 +48,6 @@ PHASES_IN_WORDS = {
     "last_byte": "last byte, from the first",
 }
 REASONS = 3  # of each class of failures; -v shows the samples
-
-Block = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Verdict:
 
 
 def print_hit(
-    result: Block,
+    result: EngineResult,
     plan: Plan,
     *,
     calibrated: Calibration | None = None,
@@ -72,7 +76,7 @@ def print_hit(
 
 
 def summary(
-    result: Block,
+    result: EngineResult,
     plan: Plan,
     *,
     calibrated: Calibration | None = None,
@@ -81,76 +85,76 @@ def summary(
     verbose: bool = False,
 ) -> list[str]:
     """Return the lines of the summary of a plan with one load; `calibrated`: what doctor found here."""
-    stream = result["streams"][0]
+    stream = result.streams[0]
     lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
     lines += [f"  {reason}" for reason in (*_reasons(stream, result), *_changes(plan, result))]
     if quiet:
         return lines
     lines += ["", _load_line(plan, result), ""]
-    if stream["law_holds"]:
+    if stream.law_holds:
         lines += _figures(stream, result, verbose=verbose)
         lines += _failures(stream, verbose=verbose)
         lines += check_rows(stream, verbose=verbose)
-        strip = _strip(stream["response_time_s"])
+        strip = _strip(stream.response_time_s)
         lines += ["", *strip] if strip else []
-    lines += ["", *_books(stream, result, plan), *_ceiling(result["generator"], calibrated)]
+    lines += ["", *_books(stream, result, plan), *_ceiling(result.generator, calibrated)]
     lines += ["", *_ending(plan, record)]
     return lines
 
 
-def headline(stream: Block, result: Block) -> str:
+def headline(stream: StreamResult, result: EngineResult) -> str:
     """One sentence: what came back; failures first when there are any."""
-    requests = stream["requests"]
-    if not stream["law_holds"]:
-        gap = abs(requests["due"] - requests["issued"] - requests["dropped"] - requests["waiting"])
-        gap += abs(requests["issued"] - requests["answered"] - requests["failed"] - requests["in_flight"])
+    requests = stream.requests
+    if not stream.law_holds:
+        gap = abs(requests.due - requests.issued - requests.dropped - requests.waiting)
+        gap += abs(requests.issued - requests.answered - requests.failed - requests.in_flight)
         return f"■ invalid: {words.plural(gap, 'request')} unaccounted for"
-    bad = requests["failed"] + requests["unexpected_status"] + requests["check_failed"]
-    judged = requests["answered"] + requests["failed"]
-    rate = numbers.value(stream["throughput_rps"]["value"] or 0.0, PER_SECOND)
-    limited = result["generator"]["verdict"] == "limit"
+    bad, judged = requests.bad, requests.ended
+    rate = numbers.value(stream.throughput_rps.value or 0.0, PER_SECOND)
+    limited = result.generator.verdict == "limit"
     speed = f"{rate} /s is a lower bound: the generator was the limit" if limited else f"{rate} requests/s"
-    if requests["due"] == 0:
+    if requests.due == 0:
         return "no request was due"
     if judged == 0:
-        waiting = requests["in_flight"] + requests["waiting"]
+        waiting = requests.in_flight + requests.waiting
         return f"no answers: {numbers.count(waiting)} requests still unanswered at the end"
     if bad == judged:
         return f"every request failed: {_failure_words(stream)}"
-    times = stream["response_time_s"]
+    times = stream.response_time_s
     parts = []
     if bad:
         parts.append(f"{_percent(bad / judged)} % failed ({_failure_words(stream)})")
     parts.append(speed)
-    for key, phrase in (("p50", "half within {}"), ("p99", "99 % within {}")):
-        if times[key]["value"] is not None:
-            parts.append(phrase.format(numbers.with_unit(times[key]["value"], "s")))
+    for time, phrase in ((times.p50, "half within {}"), (times.p99, "99 % within {}")):
+        if time.value is not None:
+            parts.append(phrase.format(numbers.with_unit(time.value, "s")))
     if not bad:
         parts.append(f"no failures{_missed(stream)}")
     return "; ".join(parts[:2] if bad else parts[:1]) + "; " + ", ".join(parts[2:] if bad else parts[1:])
 
 
-def verdicts(stream: Block, result: Block) -> list[Verdict]:
+def verdicts(stream: StreamResult, result: EngineResult) -> list[Verdict]:
     """Whether the result can be trusted, in badges; the reasons stand on lines of their own."""
-    generator = result["generator"]
-    kept_up = {
+    generator = result.generator
+    verdict_of: dict[str | None, Verdict] = {
         "kept_up": Verdict("ok", "generator kept up"),
         "late": Verdict("caution", "generator late"),
         "starved": Verdict("caution", "generator starved of CPU"),
         "limit": Verdict("bad", "generator was the limit"),
-    }[generator["verdict"]]
-    little = stream["little"]
+    }
+    kept_up = verdict_of[generator.verdict]
+    little = stream.little
     books = (
         Verdict("bad", "books do not balance")
-        if not stream["law_holds"]
+        if not stream.law_holds
         else Verdict("caution", "Little's law does not hold")
-        if little["verdict"] == "broken"
+        if little.verdict == "broken"
         else Verdict("ok", "books balance")
     )
-    trusted = stream["law_holds"] and generator["verdict"] == "kept_up" and little["verdict"] != "broken"
-    if not stream["law_holds"] or _own_limits(stream):
+    trusted = stream.law_holds and generator.verdict == "kept_up" and little.verdict != "broken"
+    if not stream.law_holds or _own_limits(stream):
         valid = Verdict("bad", "invalid")
-    elif result["status"] == "stopped":
+    elif result.status == "stopped":
         valid = Verdict("caution", "stopped early")
     elif trusted:
         valid = Verdict("ok", "valid")
@@ -159,16 +163,16 @@ def verdicts(stream: Block, result: Block) -> list[Verdict]:
     return [valid, books, kept_up, Verdict("caution", "1 trial")]
 
 
-def _reasons(stream: Block, result: Block) -> list[str]:
-    found = [*result["generator"]["reasons"], *result["reasons"]]
-    little = stream["little"]
-    if little["verdict"] == "broken" and little["ratio"] is not None:
+def _reasons(stream: StreamResult, result: EngineResult) -> list[str]:
+    found = [*result.generator.reasons, *result.reasons]
+    little = stream.little
+    if little.verdict == "broken" and little.ratio is not None:
         found.append(
-            f"throughput × time is {little['ratio']:.3g} of what was in flight: "
+            f"throughput × time is {little.ratio:.3g} of what was in flight: "
             "the load was not steady, or something was slow to be counted"
         )
-    if not stream["law_holds"]:
-        found.append(stream["law"])
+    if not stream.law_holds:
+        found.append(stream.law)
     found += [
         f"the generator ran out of {what}: {numbers.count(count)} requests never reached the service"
         for what, count in _own_limits(stream)
@@ -176,106 +180,102 @@ def _reasons(stream: Block, result: Block) -> list[str]:
     return found
 
 
-def _own_limits(stream: Block) -> list[tuple[str, int]]:
+def _own_limits(stream: StreamResult) -> list[tuple[str, int]]:
     """What the generator ran out of, and how many requests failed by it."""
     return [
-        (words_of, stream["errors"][kind]["count"])
+        (words_of, stream.errors[kind].count)
         for kind, words_of in OWN_LIMITS.items()
-        if kind in stream["errors"]
+        if kind in stream.errors
     ]
 
 
-def _changes(plan: Plan, result: Block) -> list[str]:
+def _changes(plan: Plan, result: EngineResult) -> list[str]:
     """That the figures are of several levels of load, where they are."""
     workload, begin_ns = plan.streams[0].workload, plan.warmup_ns
-    end_ns = begin_ns + max(1, round(1e9 * result["measured_s"]))
+    end_ns = begin_ns + max(1, round(1e9 * result.measured_s))
     levels = workload.profile
     if not workload.is_shaped or (levels is not None and levels.is_level(begin_ns, end_ns)):
         return []
     return ["the load changed by plan: figures are of all its levels together, throughput has no interval"]
 
 
-def figure(metric: str, unit: str, quantity: Block, samples: int) -> Figure:
+def figure(metric: str, unit: str, quantity: Quantity, samples: int) -> Figure:
     """A quantity of the engine's result as a figure."""
-    if quantity["value"] is None:
-        reason = quantity.get("undecided")
-        return Undecided(metric, unit, reason) if reason else NotMeasured(metric, "no request was answered")
+    if quantity.value is None:
+        if quantity.undecided:
+            return Undecided(metric, unit, quantity.undecided)
+        return NotMeasured(metric, "no request was answered")
     return Estimate(
         metric,
         unit,
-        quantity["value"],
-        quantity["low"],
-        quantity["high"],
+        quantity.value,
+        quantity.low,
+        quantity.high,
         trials=1,
         samples=samples,
         method="interval-exceedance HAC, within one trial",
     )
 
 
-def _figures(stream: Block, result: Block, *, verbose: bool) -> Iterator[str]:
-    is_open = stream["kind"] == "open"
-    response, service = stream["response_time_s"], stream["service_time_s"]
+def _figures(stream: StreamResult, result: EngineResult, *, verbose: bool) -> Iterator[str]:
+    is_open = stream.kind == "open"
+    response, service = stream.response_time_s, stream.service_time_s
     keys = ALL_QUANTILES if verbose else QUANTILES
-    scale = numbers.scale("s", [response[key]["value"] for key in keys])
-    bad = (
-        stream["requests"]["unexpected_status"]
-        + stream["requests"]["check_failed"]
-        + stream["requests"]["failed"]
-    )
+    scale = numbers.scale("s", [response.quantity(key).value for key in keys])
     yield f"{'':<15}{'value':>13}{'95 % interval':>17}    from"
-    rate = numbers.show(figure("throughput", "1/s", stream["throughput_rps"], response["count"]), PER_SECOND)
-    yield _row(
-        "throughput", rate, f"{numbers.count(response['count'])} successes in {result['measured_s']:.3g} s"
-    )
-    what = " of successes" if bad else ""
+    rate = numbers.show(figure("throughput", "1/s", stream.throughput_rps, response.count), PER_SECOND)
+    yield _row("throughput", rate, f"{numbers.count(response.count)} successes in {result.measured_s:.3g} s")
+    what = " of successes" if stream.requests.bad else ""
     yield f"  response time{what}, {'due' if is_open else 'sent'} to done"
     yield from _quantile_rows(response, scale, keys)
-    if response["max"] is not None:
-        yield _plain_row("largest", f"{numbers.value(response['max'], scale)} {scale.name}", "one request")
+    if response.max is not None:
+        yield _plain_row("largest", f"{numbers.value(response.max, scale)} {scale.name}", "one request")
     if is_open:
         yield f"  service time{what}, sent to done"
         yield from _quantile_rows(service, scale, keys)
-    phases = stream["phases_s"]
-    told = [key for key in PHASES if (phases.get(key) or {}).get("count")]
+    phases = stream.phases_s
+    timed = {"connect": phases.connect, "tls": phases.tls}
+    timed |= {"first_byte": phases.first_byte, "last_byte": phases.last_byte}
+    parts = {name: times for name, times in timed.items() if times is not None and times.count}
     if verbose:
-        for key in told:
-            yield f"  {PHASES_IN_WORDS[key]}"
-            shown = numbers.scale("s", [phases[key]["p99"]["value"], phases[key]["mean"]["value"]])
-            yield from _quantile_rows(phases[key], shown, ("p50", "p99"))
-    elif told:
-        yield from _phase_rows(phases, told)
-    if phases.get("resolve") is not None:
-        took = numbers.with_unit(phases["resolve"], "s")
+        for name, times in parts.items():
+            yield f"  {PHASES_IN_WORDS[name]}"
+            shown = numbers.scale("s", [times.p99.value, times.mean.value])
+            yield from _quantile_rows(times, shown, ("p50", "p99"))
+    elif parts:
+        yield from _phase_rows(parts)
+    if phases.resolve is not None:
+        took = numbers.with_unit(phases.resolve, "s")
         yield _plain_row("name lookup", took, "once, before the start")
 
 
-def _phase_rows(phases: Block, told: Sequence[str]) -> Iterator[str]:
+def _phase_rows(parts: Mapping[str, Distribution]) -> Iterator[str]:
     """The parts of a request: means, which add up, and quantiles, which do not."""
     yield f"  {'parts of it':<13}{'mean':>13}{'p50':>13}{'p99':>13}    of"
-    for key in told:
-        cells = [_time_in_words(phases[key][name]) for name in ("mean", "p50", "p99")]
-        noun = "connection" if key in ("connect", "tls") else "request"
-        row = f"    {words.PHASES[key]:<13}{cells[0]:>11}{cells[1]:>13}{cells[2]:>13}"
-        yield f"{row}    {words.plural(phases[key]['count'], noun)}"
+    for name, times in parts.items():
+        cells = [_time_in_words(quantity) for quantity in (times.mean, times.p50, times.p99)]
+        noun = "connection" if name in ("connect", "tls") else "request"
+        row = f"    {words.PHASES[name]:<13}{cells[0]:>11}{cells[1]:>13}{cells[2]:>13}"
+        yield f"{row}    {words.plural(times.count, noun)}"
 
 
-def _time_in_words(quantity: Block) -> str:
-    return "undecided" if quantity["value"] is None else numbers.with_unit(quantity["value"], "s")
+def _time_in_words(quantity: Quantity) -> str:
+    return "undecided" if quantity.value is None else numbers.with_unit(quantity.value, "s")
 
 
-def _quantile_rows(times: Block, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
-    mean = numbers.show(figure("mean", "s", times["mean"], times["count"]), scale)
-    yield _row("  mean", mean, f"{numbers.count(times['independent'] or 0)} independent")
+def _quantile_rows(times: Distribution, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
+    mean = numbers.show(figure("mean", "s", times.mean, times.count), scale)
+    yield _row("  mean", mean, f"{numbers.count(times.independent or 0)} independent")
     for key in keys:
-        quantity = times[key]
-        shown = numbers.show(figure(key, "s", quantity, times["count"]), scale)
-        above = quantity.get("independent_above")
+        quantity = times.quantity(key)
+        shown = numbers.show(figure(key, "s", quantity, times.count), scale)
+        above = quantity.independent_above
         origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
         if shown.state != "measured":
             origin = shown.origin.replace(" independent requests above it", " above it")
         yield _row(f"  {NAMES.get(key, key)}", shown, origin)
-    if times["censored"]:
-        unanswered = numbers.count(times["censored"])
+    if times.censored:
+        unanswered = numbers.count(times.censored)
         yield f"    {unanswered} unanswered in time count as longer than they had lasted"
 
 
@@ -287,25 +287,22 @@ def _plain_row(name: str, value: str, origin: str) -> str:
     return f"    {name:<11}{value:>13}{'':>17}    {origin}".rstrip()
 
 
-def _failures(stream: Block, *, verbose: bool) -> Iterator[str]:
-    requests = stream["requests"]
+def _failures(stream: StreamResult, *, verbose: bool) -> Iterator[str]:
+    requests = stream.requests
     rows = []
-    for name, block in stream["errors"].items():
-        first, last = block["first_s"], block["last_s"]
+    for name, error in stream.errors.items():
         rows.append(
-            f"{name.replace('_', ' ')} {numbers.count(block['count'])}"
-            f" (first at {first:.1f} s, last {last:.1f} s)"
+            f"{name.replace('_', ' ')} {numbers.count(error.count)}"
+            f" (first at {error.first_s:.1f} s, last {error.last_s:.1f} s)"
         )
-        rows += _reason_rows(name, block["samples"])
+        rows += _reason_rows(name, error.samples)
         if verbose:
-            rows += [f"    {words.plain(sample)}" for sample in block["samples"]]
-    if requests["unexpected_status"]:
-        codes = ", ".join(f"{code}: {numbers.count(n)}" for code, n in sorted(stream["status"].items()))
-        rows.append(
-            f"unexpected status {numbers.count(requests['unexpected_status'])} (all answers: {codes})"
-        )
-    if requests["check_failed"]:
-        rows.append(f"check failed {numbers.count(requests['check_failed'])}")
+            rows += [f"    {words.plain(sample)}" for sample in error.samples]
+    if requests.unexpected_status:
+        codes = ", ".join(f"{code}: {numbers.count(n)}" for code, n in sorted(stream.status.items()))
+        rows.append(f"unexpected status {numbers.count(requests.unexpected_status)} (all answers: {codes})")
+    if requests.check_failed:
+        rows.append(f"check failed {numbers.count(requests.check_failed)}")
     for index, row in enumerate(rows):
         yield f"  {'failed' if index == 0 else '':<10}{row}"
 
@@ -324,36 +321,34 @@ def _reason_rows(name: str, samples: Sequence[str]) -> list[str]:
     return rows
 
 
-def check_rows(stream: Block, *, verbose: bool) -> Iterator[str]:
+def check_rows(stream: StreamResult, *, verbose: bool) -> Iterator[str]:
     """A table of the checks of the load's steps; under one that failed, the first answer that did."""
-    checks = [(step, check) for step in stream["steps"] for check in step.get("checks", ())]
-    is_one_step = len(stream["steps"]) == 1
+    checks = [(step, check) for step in stream.steps for check in step.checks]
+    is_one_step = len(stream.steps) == 1
     for index, (step, check) in enumerate(checks):
         if index == 0:
             yield f"  {'checks':<38}{'passed':>10}{'failed':>10}{'share':>9}"
-        judged = check["passed"] + check["failed"]
-        name = words.plain(check["name"] if is_one_step else f"{step['name']}: {check['name']}")
-        share = f"{_percent(check['failed'] / judged)} %" if judged else "none"
-        row = f"    {words.cut(name, 34):<36}{numbers.count(check['passed']):>10}"
-        row += f"{numbers.count(check['failed']):>10}{share:>9}"
-        apart = f"  {numbers.count(check['not_judged'])} not judged" if check["not_judged"] else ""
+        name = words.plain(check.name if is_one_step else f"{step.name}: {check.name}")
+        share = f"{_percent(check.failed / check.judged)} %" if check.judged else "none"
+        row = f"    {words.cut(name, 34):<36}{numbers.count(check.passed):>10}"
+        row += f"{numbers.count(check.failed):>10}{share:>9}"
+        apart = f"  {numbers.count(check.not_judged)} not judged" if check.not_judged else ""
         yield row + apart
-        for sample in check["samples"][: SAMPLES if verbose else 1]:
+        for sample in check.samples[: SAMPLES if verbose else 1]:
             yield from textwrap.wrap(
                 words.plain(sample), WIDTH - 1, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
             )
-        if check["failed"] > 1:
-            yield f"{'':<6}from {check['first_s']:.1f} s to {check['last_s']:.1f} s"
+        if check.failed > 1:
+            yield f"{'':<6}from {check.first_s:.1f} s to {check.last_s:.1f} s"
 
 
-def _missed(stream: Block) -> str:
+def _missed(stream: StreamResult) -> str:
     """The check that most answers missed although each was as expected: they were late."""
-    checks = [check for step in stream["steps"] for check in step.get("checks", ()) if check["failed"]]
+    checks = [check for step in stream.steps for check in step.checks if check.failed]
     if not checks:
         return ""
-    worst = max(checks, key=lambda check: check["failed"] / (check["passed"] + check["failed"]))
-    share = worst["failed"] / (worst["passed"] + worst["failed"])
-    return f", but {_percent(share)} % missed {words.cut(words.plain(worst['name']), 40)}"
+    worst = max(checks, key=lambda check: check.failed / check.judged)
+    return f", but {_percent(worst.failed / worst.judged)} % missed {words.cut(words.plain(worst.name), 40)}"
 
 
 def _percent(share: float) -> str:
@@ -362,20 +357,20 @@ def _percent(share: float) -> str:
     return f"{percent:.2g}" if percent < 99.5 else f"{percent:.4g}"
 
 
-def _failure_words(stream: Block) -> str:
-    requests = stream["requests"]
-    parts = [(block["count"], name.replace("_", " ")) for name, block in stream["errors"].items()]
-    if requests["unexpected_status"]:
-        codes = "/".join(code for code in sorted(stream["status"]) if not 200 <= int(code) < 400)
-        parts.append((requests["unexpected_status"], f"status {codes}" if codes else "unexpected status"))
-    if requests["check_failed"]:
-        parts.append((requests["check_failed"], "check failed"))
+def _failure_words(stream: StreamResult) -> str:
+    requests = stream.requests
+    parts = [(block.count, name.replace("_", " ")) for name, block in stream.errors.items()]
+    if requests.unexpected_status:
+        codes = "/".join(code for code in sorted(stream.status) if not 200 <= int(code) < 400)
+        parts.append((requests.unexpected_status, f"status {codes}" if codes else "unexpected status"))
+    if requests.check_failed:
+        parts.append((requests.check_failed, "check failed"))
     return ", ".join(f"{name} {numbers.count(n)}" for n, name in sorted(parts, reverse=True)[:3])
 
 
-def _strip(times: Block) -> list[str]:
+def _strip(times: Distribution) -> list[str]:
     """The shape of all response times on one log axis."""
-    bins = [(upper, count) for upper, count in times["histogram"] if count and upper > 0]
+    bins = [(upper, count) for upper, count in times.histogram or () if count and upper > 0]
     if len(bins) < 2:
         return []
     low, high = math.log10(bins[0][0]), math.log10(bins[-1][0])
@@ -388,21 +383,21 @@ def _strip(times: Block) -> list[str]:
     return [f"  {first} {drawn} {last} (log)"]
 
 
-def _tls(tls: Block) -> Iterator[str]:
+def _tls(tls: TlsSessions) -> Iterator[str]:
     """How connections were secured, and whether anybody looked at the certificate."""
-    made = f"{numbers.count(tls['full'])} new" + (
-        f", {numbers.count(tls['resumed'])} resumed" if tls["resumed"] else ""
+    made = f"{numbers.count(tls.full)} new" + (
+        f", {numbers.count(tls.resumed)} resumed" if tls.resumed else ""
     )
-    agreed = " and ".join(name.replace("_", " ", 1).replace("v1 ", "v1.") for name in tls["sessions"])
+    agreed = " and ".join(name.replace("_", " ", 1).replace("v1 ", "v1.") for name in tls.sessions)
     yield f"  TLS        sessions: {made}" + (f" · {agreed}" if agreed else "")
-    if not tls["verified"]:
+    if not tls.verified:
         yield "  TLS        the certificate was not verified (--insecure): this could be any server"
 
 
-def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
-    requests, connections = stream["requests"], stream["connections"]
-    n = {key: numbers.count(value) for key, value in requests.items()}
-    if stream["kind"] == "open" or requests["waiting"] or requests["dropped"]:
+def _books(stream: StreamResult, result: EngineResult, plan: Plan) -> Iterator[str]:
+    requests, connections = stream.requests, stream.connections
+    n = {key: numbers.count(value) for key, value in asdict(requests).items()}
+    if stream.kind == "open" or requests.waiting or requests.dropped:
         yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
     ends = f"answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
     yield f"  issued {n['issued']} = {ends}"
@@ -410,53 +405,48 @@ def _books(stream: Block, result: Block, plan: Plan) -> Iterator[str]:
     parts += [
         f"{name.replace('_', ' ')} {n[name]}"
         for name in ("unexpected_status", "check_failed")
-        if requests[name]
+        if getattr(requests, name)
     ]
-    warm = stream["in_warmup"]["answered"]
-    late = stream["after_end"]["answered"]
+    warm = stream.in_warmup.answered
+    late = stream.after_end.answered
     apart = [f"{numbers.count(n)} {when}" for n, when in ((warm, "in warm-up"), (late, "after the end")) if n]
     yield f"  answered = {' + '.join(parts)}" + (f" ({', '.join(apart)})" if apart else "")
-    extra = connections["opened"] - connections["wanted"]
-    ended = [
-        f"{numbers.count(connections[key])} closed by {who}"
-        for key, who in (("closed_by_server", "the server"), ("closed_by_error", "errors"))
-        if connections[key]
-    ]
-    opened = f"{numbers.count(connections['opened'])} connections" + (", none reopened" if extra <= 0 else "")
-    yield "  " + ", ".join([opened, *ended])
-    if stream["tls"] is not None:
-        yield from _tls(stream["tls"])
-    little = stream["little"]
-    if little["ratio"] is not None:
-        holds = {"holds": "holds", "broken": "does not hold"}.get(little["verdict"], "cannot be judged")
-        yield f"  check      throughput × time / in flight = {little['ratio']:.3f}: Little's law {holds}"
-    generator = result["generator"]
-    late = (
-        "not measured" if generator["lag_p99_s"] is None else numbers.with_unit(generator["lag_p99_s"], "s")
-    )
-    limit = generator["lag_limit_s"]
+    if connections is not None:
+        closed = ((connections.closed_by_server, "the server"), (connections.closed_by_error, "errors"))
+        ended = [f"{numbers.count(count)} closed by {side}" for count, side in closed if count]
+        reopened = "" if connections.opened > connections.wanted else ", none reopened"
+        yield "  " + ", ".join([f"{numbers.count(connections.opened)} connections{reopened}", *ended])
+    if stream.tls is not None:
+        yield from _tls(stream.tls)
+    little = stream.little
+    if little.ratio is not None:
+        holds = {"holds": "holds", "broken": "does not hold"}.get(little.verdict, "cannot be judged")
+        yield f"  check      throughput × time / in flight = {little.ratio:.3f}: Little's law {holds}"
+    generator = result.generator
+    lag = "not measured" if generator.lag_p99_s is None else numbers.with_unit(generator.lag_p99_s, "s")
+    limit = generator.lag_limit_s
     allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
-    threads = generator["threads"]
+    threads = generator.threads
     of = f"{threads} thread{'s' if threads != 1 else ''}"
-    busy = "not measured" if generator["busy"] is None else f"{100 * generator['busy']:.0f} %"
-    yield f"  generator  late {late} at p99{allowed}, busy {busy} of {of}"
+    busy = "not measured" if generator.busy is None else f"{100 * generator.busy:.0f} %"
+    yield f"  generator  late {lag} at p99{allowed}, busy {busy} of {of}"
 
 
-def _ceiling(generator: Block, calibrated: Calibration | None) -> Iterator[str]:
+def _ceiling(generator: Generator, calibrated: Calibration | None) -> Iterator[str]:
     """How far the generator was from the most it can do, by its own busy share and by the calibration."""
-    if generator.get("ceiling_rps") is not None:
-        most = numbers.value(generator["ceiling_rps"], PER_SECOND)
+    if generator.ceiling_rps is not None:
+        most = numbers.value(generator.ceiling_rps, PER_SECOND)
         yield f"  ceiling    at this cost a request, these threads could do about {most} /s"
-    reached = calibration.reach(generator, calibrated)
+    reached = calibration.reach(generator.requests_per_s, generator.threads, calibrated)
     if reached is None:
         yield "             this machine is not calibrated: loadlens doctor"
         return
-    of = numbers.value(reached["ceiling_rps"], PER_SECOND)
-    day = words.plain(reached["made"][:10])
-    yield f"             {100 * reached['share']:.0f} % of the {of} /s that doctor measured here on {day}"
+    of = numbers.value(reached.ceiling_rps, PER_SECOND)
+    day = words.plain(reached.made[:10])
+    yield f"             {100 * reached.share:.0f} % of the {of} /s that doctor measured here on {day}"
 
 
-def _load_line(plan: Plan, result: Block) -> str:
+def _load_line(plan: Plan, result: EngineResult) -> str:
     stream = plan.streams[0]
     step, workload = stream.scenarios[0].steps[0], stream.workload
     if isinstance(workload, Closed):
@@ -467,9 +457,9 @@ def _load_line(plan: Plan, result: Block) -> str:
         size = f"closed loop · {size}"
     else:
         size = f"open loop · {load_text.size(workload)} · at most {workload.max_in_flight} at once"
-    warm = f" after {numbers.duration(result['warmup_s'])} warm-up" if result["warmup_s"] else ""
+    warm = f" after {numbers.duration(result.warmup_s)} warm-up" if result.warmup_s else ""
     path = words.cut(words.plain(step.path), 40)
-    return f"{step.method} {path} · {size} · {result['measured_s']:.1f} s{warm}"
+    return f"{step.method} {path} · {size} · {result.measured_s:.1f} s{warm}"
 
 
 def _ending(plan: Plan, record: Path | None) -> Iterator[str]:
