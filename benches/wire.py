@@ -6,12 +6,14 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 
 _ETH_P_IP = 0x0800
 _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@ll")
 _ETHERNET = 14  # bytes, which loopback has too
+_STAMPED_WITHIN_S = 5.0
 _ROOM = 1 << 25  # bytes of the socket's buffer
 
 
@@ -29,6 +31,7 @@ def arrivals_ns(port: int) -> Iterator[list[int]]:
         tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
         tap.settimeout(0.1)
+        _wait_for_stamps(tap)
         ended = threading.Event()
         reader = threading.Thread(target=_read, args=(tap, port, seen, ended))
         reader.start()
@@ -37,6 +40,37 @@ def arrivals_ns(port: int) -> Iterator[list[int]]:
         finally:
             ended.set()
             reader.join()
+
+
+def _wait_for_stamps(tap: socket.socket) -> None:
+    """Send packets to ourselves until one is stamped as it passes.
+
+    The kernel begins to stamp some time after it was asked (net_enable_timestamp); until then a packet has
+    the time at which it was read.
+    """
+    until = time.monotonic() + _STAMPED_WITHIN_S
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind(("127.0.0.1", 0))
+        port = own.getsockname()[1]
+        while time.monotonic() < until:
+            before = time.time_ns()
+            own.sendto(b"any", ("127.0.0.1", port))
+            after = time.time_ns()
+            while True:
+                packet, notes, _, (_, _, kind, _, _) = tap.recvmsg(128, 64)
+                ip = packet[_ETHERNET:]
+                udp = ip[4 * (ip[0] & 15) :]
+                is_own = ip[9] == socket.IPPROTO_UDP and int.from_bytes(udp[2:4]) == port
+                if is_own and kind != socket.PACKET_OUTGOING:
+                    break
+            if before <= _stamp_ns(notes) <= after:
+                return
+    raise TimeoutError(f"the kernel stamped no packet within {_STAMPED_WITHIN_S:g} s")
+
+
+def _stamp_ns(notes: list[tuple[int, int, bytes]]) -> int:
+    seconds, nanoseconds = _TIMESPEC.unpack(notes[0][2][: _TIMESPEC.size])
+    return int(seconds * 1_000_000_000 + nanoseconds)
 
 
 def _read(tap: socket.socket, port: int, seen: list[int], ended: threading.Event) -> None:
@@ -48,8 +82,7 @@ def _read(tap: socket.socket, port: int, seen: list[int], ended: threading.Event
                 return
             continue
         if kind != socket.PACKET_OUTGOING and _bytes_for(port, packet):
-            seconds, nanoseconds = _TIMESPEC.unpack(notes[0][2][: _TIMESPEC.size])
-            seen.append(seconds * 1_000_000_000 + nanoseconds)
+            seen.append(_stamp_ns(notes))
 
 
 def _bytes_for(port: int, packet: bytes) -> int:
