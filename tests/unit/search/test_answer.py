@@ -17,9 +17,20 @@ from loadlens.model.facts import Curve, Facts, Gate
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.present import numbers
 from loadlens.search import answer
+from loadlens.search.ladder import Bounds
 from loadlens.whatif import remedies
 from loadlens.whatif.diagnosis import Examined
 from tests.unit.diagnose import build
+from tests.unit.search.services import (
+    Searched,
+    Service,
+    endless,
+    limited,
+    one_server,
+    pool,
+    search,
+    several_servers,
+)
 
 STUDY = {
     "name": "explain",
@@ -116,6 +127,52 @@ def test_what_a_probe_of_the_same_request_got_belongs_to_the_capacity() -> None:
     assert isinstance(together.capacity, Estimate)
     assert alone.capacity.point == pytest.approx(95.0)
     assert together.capacity.point == pytest.approx(100.0, rel=0.001)
+
+
+def curve_of(found: Searched) -> Curve:
+    """Return the levels of a search over a service made by formula, as the last think time found them."""
+    pause_s = max(seen.pause_s for seen in found.seen)
+    climbed = [seen for seen in found.seen if seen.kind == "climb" and seen.pause_s == pause_s]
+    rates: dict[int, list[float]] = {}
+    for seen in climbed:
+        rates.setdefault(seen.users, []).append(seen.ok_per_s)
+    steps = [
+        replace(
+            build.step(users, rate[0], users / rate[0] - pause_s, trials=len(rate)),
+            throughput_trials=tuple(rate),
+        )
+        for users, rate in sorted(rates.items())
+    ]
+    return build.curve(*steps, think=pause_s, label="ladder")
+
+
+@pytest.mark.parametrize(
+    ("service", "capacity"),
+    [
+        (one_server(0.010, 0.002), 100.0),  # 1 / D
+        (several_servers(0.040, 0.010, 4), 100.0),  # c / D
+        (pool(8, 0.050), 160.0),  # W / S
+        (limited(100.0, 0.010), 100.0),  # the rest is refused at once
+    ],
+    ids=["M/M/1", "M/M/4", "pool of 8", "rate limit"],
+)
+def test_a_search_finds_the_capacity_of_a_service_made_by_formula(service: Service, capacity: float) -> None:
+    found = search(service, Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024))
+
+    reach = answer.reach_of(curve_of(found))
+
+    assert isinstance(reach.capacity, Estimate)
+    assert reach.capacity.point == pytest.approx(capacity, rel=0.05)
+
+
+def test_a_search_of_a_service_that_never_fills_gives_what_it_reached() -> None:
+    found = search(endless(0.4), Bounds(budget_s=20.0, rate_cap_per_s=20_000.0, most_users=1024))
+
+    reach = answer.reach_of(curve_of(found))
+
+    assert found.stop.because == "budget"
+    assert isinstance(reach.capacity, Undecided)
+    assert reach.at_least == pytest.approx(max(found.users) / 0.4)  # N / R
 
 
 def dropped(share: float, *, of: int = 8, **more: Any) -> Curve:
