@@ -1,6 +1,7 @@
 # make demo   a real study from nothing: environment, build, run, report
-# make test   the whole test suite, Rust and Python, ending with one summary line
-# make check  format, lint, types, stubs, imports, lock
+# make test   every test that needs no real seconds, Rust and Python, on all cores
+# make test-slow  the others: real services, physics, kills; make test-all  both
+# make check  format, lint, words, types, stubs
 # make studies  every shipped study in its quick profile: about 10 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
@@ -23,13 +24,19 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
-.PHONY: demo test check studies bench catalogue docs size lock audit coverage hooks install tools clean
+.PHONY: demo test test-slow test-all check studies bench catalogue docs size lock audit coverage hooks install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
 
 test: tools
-	@$(PYTHON) tools/test.py
+	@$(PYTHON) tools/test.py fast
+
+test-slow: tools
+	@$(PYTHON) tools/test.py slow
+
+test-all: tools
+	@$(PYTHON) tools/test.py all
 
 check: tools
 	@$(PYTHON) tools/check.py
@@ -64,7 +71,7 @@ audit: tools
 
 # The fast tests of the Python package, with the lines and branches that they reach.
 coverage: tools
-	@$(PYTHON) -m coverage run -m pytest -m "not slow and not end_to_end" -p no:cacheprovider
+	@$(PYTHON) -m coverage run -m pytest -m "not slow" -p no:cacheprovider
 	@$(PYTHON) -m coverage report --sort=cover --skip-covered
 
 hooks: tools

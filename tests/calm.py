@@ -2,7 +2,8 @@
 
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
 wait, is no fault of what is tested: a check that fails then, or breaks for want of a figure, is made once
-more, at most twice. On a machine that was calm a failure is one at once.
+more, at most twice. On a machine that was calm a failure is one at once. Only slow tests may be judged so;
+each repeat is counted, and the number is printed at the end of a run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, Self
 
+import pytest
 from benches.measuring import Host
 from catalogue.running import others_busy
 
@@ -22,6 +24,7 @@ MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's schedu
 MOST_OTHERS = 0.2  # of the processors, used by others behind a check that failed
 _LOOK_S = 0.005
 Given = ParamSpec("Given")
+REPEATED: list[str] = []  # why each check of the running test was made again; tests/conftest.py counts them
 
 
 class Machine:
@@ -63,6 +66,7 @@ def calmly(check: Callable[[], None]) -> None:
             why_not = (machine.why_not() or _others()) if left else None
             if why_not is None:
                 raise
+            REPEATED.append(why_not)
             print(f"made again: {why_not}")  # shown with a failure
 
 
@@ -73,8 +77,9 @@ def _others() -> str | None:
 
 
 def where_calm(test: Callable[Given, None]) -> Callable[Given, None]:
-    """A test as such a check: it can be made again in the folder and beside the server that it was given."""
+    """A slow test as such a check, made again with the folder and the server that it was given."""
 
+    @pytest.mark.slow
     @functools.wraps(test)
     def made(*given: Given.args, **named: Given.kwargs) -> None:
         calmly(lambda: test(*given, **named))

@@ -1,9 +1,54 @@
-"""What holds for every test."""
+"""Settings of every test: the slow ones by folder, and the count of repeated judgements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.calm import REPEATED
+
+TESTS = Path(__file__).parent
+# Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
+SLOW = (TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
+REASON = "why it was judged again"
 
 # An example that takes long says something of the machine, and nothing of what is tested.
 settings.register_profile("loadlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loadlens")
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark by folder what `make test` leaves to `make test-all`."""
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note in the test's report every judgement that was repeated; xdist carries it to the main process."""
+    REPEATED.clear()
+    try:
+        return (yield)
+    finally:
+        item.user_properties += [(REASON, why_not) for why_not in REPEATED]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the repeated judgements and their number, 0 included: tools/test.py adds them up."""
+    outcomes = ("passed", "failed", "skipped")
+    repeated = [
+        f"{report.nodeid}: {why_not}"
+        for outcome in outcomes
+        for report in terminalreporter.getreports(outcome)
+        if report.when == "call"
+        for name, why_not in report.user_properties
+        if name == REASON
+    ]
+    terminalreporter.section("repeated judgements")
+    for line in repeated:
+        terminalreporter.write_line(line)
+    terminalreporter.write_line(f"{len(repeated)} judgements repeated")

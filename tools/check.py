@@ -1,4 +1,4 @@
-"""Format, lint, types, stubs and contracts: everything that needs no test run. All run, then the verdict.
+"""Run format, lint, words, types and stubs: everything that needs no test. All run, then the verdict.
 
 The check of the workflow is skipped by name where `actionlint` is not installed: pip and cargo lack it.
 """
@@ -31,7 +31,6 @@ CHECKS = {
     "types": [str(BIN / "mypy")],
     "stubs": [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file=pyproject.toml", "loadlens._engine"],
     "workflow": ["actionlint"],
-    "rooms, lock, generated pages": [sys.executable, "-m", "pytest", "-q", "tests/contract"],
 }
 
 OPTIONAL = {"workflow"}

@@ -1,35 +1,54 @@
-"""Run the whole test suite, Rust then Python, and close with one line that counts both.
+"""Run the tests of a tier, Rust then Python, and close with one line that counts both.
 
-Extra arguments go to pytest. The origin (the known server that end-to-end tests drive), the specimens
-and the writer of scripted records are built first.
+    python tools/test.py fast   what needs no real seconds, on all cores (`make test`)
+    python tools/test.py slow   the rest, one test at a time: real services, physics, kills (`make test-slow`)
+    python tools/test.py all    both (`make test-all`)
 
-Many tests race real processes on a machine that is not ours alone. Where three at most have failed, each
-is run once more, alone: one that fails again is a failure; one that passes is named as unsteady above the
-last line, with what it printed the first time further up, and wants mending all the same.
+Further arguments go to pytest. A Python test is slow by its folder or its mark (tests/conftest.py), a Rust
+test by `test = false` in its target in Cargo.toml, which makes cargo leave it out unless it is named.
+
+No test is run twice. A slow test may repeat a judgement of times or rates while others use the machine
+(tests/calm.py): each repeat is printed and counted, and in the fast tier there must be none.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 ROOT = Path(__file__).parent.parent
-MOST_UNSTEADY = 3
-CRATES = (
-    *("base", "http", "plan", "estimate", "record", "transport", "engine", "fuzz"),
-    *("lua", "origin", "proxy", "specimen", "queues", "sys"),
-)
+TIERS = {"fast": ("fast",), "slow": ("slow",), "all": ("fast", "slow")}
+SLOWEST = 10  # tests that pytest names with their time at the end
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A test that failed, and what runs it alone."""
+class Counts:
+    """Numbers of tests by outcome, and of repeated judgements."""
 
-    name: str
-    command: list[str]
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    repeated: int = 0
+
+    def __add__(self, other: Self) -> Counts:
+        return Counts(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+            self.repeated + other.repeated,
+        )
+
+    @property
+    def line(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
 def run(command: list[str]) -> tuple[int, str]:
@@ -44,77 +63,83 @@ def run(command: list[str]) -> tuple[int, str]:
     return process.wait(), "".join(lines)
 
 
-def counts(output: str, pattern: str) -> list[int]:
-    """Sum the numbers of every match of a pattern with three groups: passed, failed, skipped."""
-    total = [0, 0, 0]
-    for match in re.finditer(pattern, output):
-        total = [have + int(new) for have, new in zip(total, match.groups(), strict=True)]
-    return total
+def cargo_counts(output: str, code: int) -> Counts:
+    """Sum what every test program of cargo counted; an exit code without a failed test is one failure."""
+    ends = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output)
+    passed, failed, skipped = (sum(int(end[i]) for end in ends) for i in range(3))
+    return Counts(passed, max(failed, int(code != 0)), skipped)
 
 
-def pytest_counts(output: str) -> list[int]:
-    """Passed, failed (errors included) and skipped of pytest's last line."""
+def pytest_counts(output: str, code: int) -> Counts:
+    """Read pytest's last line (errors are failures) and the number of repeated judgements."""
     last = next(
         (line for line in reversed(output.splitlines()) if re.search(r"\d+ \w+.* in [\d.]+s", line)), ""
     )
     words = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
     failed = words.get("failed", 0) + words.get("errors", 0) + words.get("error", 0)
-    return [words.get("passed", 0), failed, words.get("skipped", 0)]
+    repeated = sum(int(number) for number in re.findall(r"^(\d+) judgements repeated$", output, re.MULTILINE))
+    return Counts(words.get("passed", 0), max(failed, int(code != 0)), words.get("skipped", 0), repeated)
 
 
-def rust_failures(output: str) -> list[Failure]:
-    """The tests that cargo named as failed, target by target."""
-    found, names = [], []
-    for line in output.splitlines():
-        if match := re.fullmatch(r"    (\S+)", line):
-            names.append(match[1])
-        elif line == "failures:":
-            names = []
-        elif match := re.search(r"to rerun pass `(.+)`", line):
-            command = ["cargo", "test", "--release", *match[1].split()]
-            found += [Failure(name, [*command, "--", "--exact", name]) for name in names]
-            names = []
-    return found
+def rust(tier: str) -> list[str]:
+    """Return the options of `cargo test` for a tier: the slow programs by name, else all others.
+
+    Both name all packages, so that cargo builds what they share once, with the same features.
+    """
+    if tier == "fast":
+        return ["--workspace"]
+    listed = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
+    described = json.loads(subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout)
+    targets = [target for package in described["packages"] for target in package["targets"]]
+    slow = [target["name"] for target in targets if target["kind"] == ["test"] and not target["test"]]
+    return ["--workspace", *(word for name in slow for word in ("--test", name))]
 
 
-def pytest_failures(output: str) -> list[Failure]:
-    """The tests that pytest named as failed."""
-    names = re.findall(r"^(?:FAILED|ERROR) (\S+::\w+(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
-    return [Failure(name, [sys.executable, "-m", "pytest", name]) for name in names]
+def python(tier: str, cores: int) -> list[str]:
+    """Return pytest's options for a tier: slow tests have the machine to themselves."""
+    if tier == "fast":
+        return ["-m", "not slow", "-n", str(cores), "--dist", "worksteal"]
+    return ["-m", "slow"]
 
 
-def passes_alone(failure: Failure) -> bool:
-    """Whether it was run again, that one test and no other, and passed."""
-    code, output = run(failure.command)
-    return code == 0 and [int(number) for number in re.findall(r"(\d+) passed", output)] == [1]
+def run_tier(tier: str, more: list[str]) -> Counts:
+    """Build, then run the tests of a tier in both languages."""
+    cargo = ["cargo", "test", "--release", "--quiet"]
+    began = time.monotonic()
+    # The build for the fast tier also makes the programs that Python's tests start (origin, specimen).
+    for options in [rust("fast")] + ([rust(tier)] if tier != "fast" else []):
+        code, _ = run([*cargo, "--no-run", *options])
+        if code:
+            return Counts(failed=1)
+    built = time.monotonic()
+    code, output = run([*cargo, "--no-fail-fast", *rust(tier)])
+    counts = cargo_counts(output, code)
+    ran_rust = time.monotonic()
+    pytest = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}"]
+    code, output = run([*pytest, *python(tier, len(os.sched_getaffinity(0))), *more])
+    counts += pytest_counts(output, code)
+    seconds = [built - began, ran_rust - built, time.monotonic() - ran_rust]
+    print("\n{} tier: build {:.0f} s, Rust {:.0f} s, Python {:.0f} s".format(tier, *seconds), flush=True)
+    return counts
 
 
 def main() -> int:
-    """Exit 0 only when both suites ran and nothing failed."""
-    build = ["cargo", "build", "--quiet", "--release"]
-    for what in (
-        ["-p", "loadlens-origin"],
-        ["-p", "loadlens-specimen"],
-        ["-p", "loadlens-engine", "--example", "scripted_record"],
-    ):
-        built, _ = run([*build, *what])
-        if built:
-            return built
-    packages = [word for crate in CRATES for word in ("-p", f"loadlens-{crate}")]
-    rust_code, rust_output = run(["cargo", "test", "--release", "--quiet", *packages, "--no-fail-fast"])
-    python_code, python_output = run([sys.executable, "-m", "pytest", *sys.argv[1:]])
-    rust = counts(rust_output, r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
-    passed, failed, skipped = (a + b for a, b in zip(rust, pytest_counts(python_output), strict=True))
-    failed = max(failed, int(bool(rust_code)) + int(bool(python_code)))
-    found = [*rust_failures(rust_output), *pytest_failures(python_output)]
-    # Whatever else went wrong (a crate that did not build, a run that was ended) has no name and stays.
-    may_be_unsteady = len(found) == failed <= MOST_UNSTEADY
-    unsteady = [failure for failure in found if may_be_unsteady and passes_alone(failure)]
-    for failure in unsteady:
-        print(f"UNSTEADY {failure.name}: failed among the others, passed alone")
-    passed, failed = passed + len(unsteady), failed - len(unsteady)
-    print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not passed else 0
+    """Exit 0 only when every tier that was asked for ran and nothing failed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tier", choices=TIERS)
+    asked, more = parser.parse_known_args()
+    counts = Counts()
+    for tier in TIERS[asked.tier]:
+        ran = run_tier(tier, more)
+        if tier == "fast" and ran.repeated:
+            print(f"FAILED the fast tier: {ran.repeated} judgements repeated, there must be none")
+            ran += Counts(failed=1)
+        counts += ran
+    print(f"{counts.repeated} judgements repeated")
+    print(counts.line)
+    return 1 if counts.failed or not counts.passed else 0
 
 
 if __name__ == "__main__":

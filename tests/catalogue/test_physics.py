@@ -36,8 +36,6 @@ from tests.catalogue.driving import (
     told,
 )
 
-pytestmark = pytest.mark.end_to_end
-
 Check = Callable[[Drawn], None]
 
 
@@ -775,12 +773,9 @@ def test_a_remedy_brings_more_and_no_more_than_its_formula_says(name: str) -> No
     users = 2 * few
 
     def check() -> None:
-        for _ in range(3):  # what computes on two cores has them only while nobody else wants one
-            flawed = seen(drawn.flawed, users=users, seconds=seconds)
-            mended = seen(drawn.mended, users=users, seconds=seconds)
-            assert mended.ok <= capacity * mended.elapsed_s * 1.03 + users
-            if mended.rate >= 1.35 * flawed.rate:
-                return
-        raise AssertionError(f"{mended.rate:.1f}/s with the remedy, {flawed.rate:.1f}/s without")
+        flawed = seen(drawn.flawed, users=users, seconds=seconds)
+        mended = seen(drawn.mended, users=users, seconds=seconds)
+        assert mended.ok <= capacity * mended.elapsed_s * 1.03 + users
+        assert mended.rate >= 1.35 * flawed.rate
 
     calmly(check)

@@ -15,7 +15,6 @@ from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN, figures, layout, number
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program, settled_books
 
-pytestmark = pytest.mark.end_to_end
 AB = shutil.which("ab")
 needs_ab = pytest.mark.skipif(AB is None, reason="ab is not installed: apt-get install apache2-utils")
 OURS = (sys.executable, "-m", "loadlens", "ab")

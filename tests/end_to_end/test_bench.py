@@ -16,7 +16,6 @@ from benches.results import newest, read
 from tests.end_to_end.hitting import environment
 
 pytestmark = [
-    pytest.mark.end_to_end,
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors"),
 ]
 

@@ -13,8 +13,6 @@ from loadlens.record import RunRecord, open_run
 from loadlens.run.study_runner import run_study
 from loadlens.study import parse, plan
 
-pytestmark = pytest.mark.end_to_end
-
 SERVICE = Path(__file__).with_name("metrics_service.py")
 PYTHON = f"{sys.executable} -I -S"
 FIND_OUT = """\

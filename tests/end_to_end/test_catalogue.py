@@ -9,14 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from catalogue.families import FAMILIES
 from catalogue.running import ROOT
 
 from tests.calm import where_calm
 from tests.end_to_end.hitting import environment
-
-pytestmark = pytest.mark.end_to_end
 
 
 def catalogue(*arguments: str) -> subprocess.CompletedProcess[str]:

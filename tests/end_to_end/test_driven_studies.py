@@ -26,7 +26,6 @@ from loadlens.run.external import DRIVERS
 from tests.end_to_end import running
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program
 
-pytestmark = pytest.mark.end_to_end
 NEEDED = ("wrk", "ab")
 needs_both = pytest.mark.skipif(
     any(shutil.which(name) is None for name in NEEDED),

@@ -28,7 +28,6 @@ from tests.end_to_end.hitting import (
     tried,
 )
 
-pytestmark = pytest.mark.end_to_end
 EACH = [
     pytest.param(
         name,

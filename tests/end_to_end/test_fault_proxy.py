@@ -21,8 +21,6 @@ from loadlens.testbed import Testbed
 from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import bed_of, carriers, odd, wait_until_gone
 
-pytestmark = pytest.mark.end_to_end
-
 STUDY = """\
 schema: 1
 study: guarded

@@ -15,7 +15,6 @@ from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, settled_books
 
-pytestmark = pytest.mark.end_to_end
 HEY = shutil.which("hey")
 needs_hey = pytest.mark.skipif(
     HEY is None, reason="hey is not installed: go install github.com/rakyll/hey@latest"

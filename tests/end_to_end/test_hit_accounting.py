@@ -20,8 +20,6 @@ from tests.end_to_end.hitting import (
     url_of,
 )
 
-pytestmark = pytest.mark.end_to_end
-
 
 def test_as_many_requests_are_counted_as_the_server_received(server: Origin) -> None:
     result = hit(server, "/", "-c", "8", "-n", "1000")

@@ -13,8 +13,6 @@ from benches.measuring import Origin
 
 from tests.end_to_end.hitting import LIMIT_S, ended, spawned
 
-pytestmark = pytest.mark.end_to_end
-
 CONNECTIONS = 20
 BOUND_KIB = 64 * 1024 + 64 * CONNECTIONS  # the promise: 64 MiB, and 64 KiB a connection
 

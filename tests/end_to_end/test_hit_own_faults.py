@@ -7,13 +7,10 @@ import resource
 import secrets
 from pathlib import Path
 
-import pytest
 from benches.measuring import Origin
 
 from tests.calm import where_calm
 from tests.end_to_end.hitting import begin, ended, settled_books, stop_for, tried, url_of
-
-pytestmark = pytest.mark.end_to_end
 
 
 def test_more_connections_than_descriptors_are_refused_before_the_start(server: Origin) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-import pytest
 from benches.measuring import Origin
 
 from loadlens.record import open_run
 from tests.calm import where_calm
 from tests.end_to_end.hitting import hit
-
-pytestmark = pytest.mark.end_to_end
 
 
 @where_calm

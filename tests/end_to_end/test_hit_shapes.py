@@ -12,8 +12,6 @@ from benches.measuring import Origin
 from loadlens.record import open_run
 from tests.end_to_end.hitting import check_law, hit, settled_books
 
-pytestmark = pytest.mark.end_to_end
-
 
 def _due_in(record: Path, part_ns: int) -> dict[int, int]:
     """Requests by the part of the load in which they were due: no lateness moves them."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from benches.measuring import Origin, origin
 
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program
-
-pytestmark = pytest.mark.end_to_end
 
 
 def shown(port: int, *arguments: str) -> str:

@@ -19,8 +19,6 @@ from tests import tiny
 from tests.end_to_end import running
 from tests.end_to_end.testbed_cases import busy_in, still_there
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 

@@ -21,8 +21,6 @@ KILLS = 50
 SEED = 20_26
 
 
-@pytest.mark.slow
-@pytest.mark.end_to_end
 def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_path: Path) -> None:
     dice = random.Random(SEED)
     context = running.forked()
@@ -77,7 +75,6 @@ def _ends_by_itself(lab: multiprocessing.process.BaseProcess, after_s: float, re
     return True
 
 
-@pytest.mark.end_to_end
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: int, code: int) -> None:
     study = tiny.write_study(tmp_path / "study", trials=1, duration="20s")
@@ -99,7 +96,6 @@ def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: 
     assert running.left_after("run", within_s=3.0) == []
 
 
-@pytest.mark.end_to_end
 def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> None:
     study = tiny.write_study(tmp_path / "study", trials=1, duration="20s", service="stop: {within: 90s}")
     server = tmp_path / "study" / "server.py"

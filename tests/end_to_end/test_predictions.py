@@ -19,7 +19,6 @@ from loadlens.report import build
 from loadlens.report.write import html, markdown
 from tests.calm import Machine
 
-pytestmark = pytest.mark.end_to_end
 HERE = Path(__file__).parent
 
 STUDY = """\

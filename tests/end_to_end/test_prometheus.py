@@ -37,8 +37,6 @@ from tests.calm import where_calm
 from tests.end_to_end.testbed_cases import bed_of, carriers
 from tests.secured import FOLDER, pem
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 SERVICE = Path(__file__).with_name("metrics_service.py")
 START = f"{sys.executable} -I -S {SERVICE} $port"
 

@@ -26,8 +26,6 @@ from loadlens.model.trial import TrialStatus
 from loadlens.record.reader import TrialRecord
 from tests import records
 
-pytestmark = pytest.mark.end_to_end
-
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
 WARMUP, END, ENDED = 600 * MS, 1_700 * MS, 1_800 * MS

@@ -36,8 +36,6 @@ from tests.end_to_end.testbed_cases import (
     wait_until_gone,
 )
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 HOMES = Path(__file__).parents[1] / "data" / "odd"
 KINDS = {
     "process": {},

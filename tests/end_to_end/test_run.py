@@ -22,8 +22,6 @@ from loadlens.testbed.ports import Ports
 from tests import tiny
 from tests.end_to_end import running
 
-pytestmark = pytest.mark.end_to_end
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:

@@ -18,7 +18,6 @@ from loadlens.report import build
 from tests.calm import Machine
 
 pytestmark = [
-    pytest.mark.end_to_end,
     pytest.mark.skipif(shutil.which("node") is None, reason="no node here"),
     pytest.mark.skipif(not Path("/usr/sbin/nginx").exists(), reason="no nginx here"),
 ]

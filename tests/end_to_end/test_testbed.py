@@ -32,8 +32,6 @@ from tests.end_to_end.testbed_cases import (
     wait_until_gone,
 )
 
-pytestmark = pytest.mark.end_to_end
-
 
 @pytest.fixture
 def marker() -> str:

@@ -16,8 +16,6 @@ from loadlens.model.topology import Build, Entry, Ready, Service
 from loadlens.testbed import build, prepare, staging
 from tests.end_to_end.testbed_cases import bed_of
 
-pytestmark = pytest.mark.end_to_end
-
 APP = """
 import { createServer } from "node:http";
 import { word } from "greeting";
@@ -180,7 +178,6 @@ def in_java(home: Path, text: str) -> Service:
 
 
 @needs_maven
-@pytest.mark.slow
 def test_a_java_service_is_packaged_once_in_a_copy_and_says_how_far_it_is(tmp_path: Path) -> None:
     home = tmp_path / "service"
     made = in_java(home, JAVA.replace("GREETING", "hello"))
@@ -198,7 +195,6 @@ def test_a_java_service_is_packaged_once_in_a_copy_and_says_how_far_it_is(tmp_pa
 
 
 @needs_maven
-@pytest.mark.slow
 def test_a_java_service_that_does_not_compile_is_refused_in_the_compilers_words(tmp_path: Path) -> None:
     made = in_java(tmp_path / "service", JAVA.replace('"GREETING"', "greeting"))
 

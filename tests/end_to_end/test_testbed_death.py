@@ -13,8 +13,6 @@ import pytest
 
 from tests.end_to_end.testbed_cases import carriers, sleepers_below, wait_until_gone
 
-pytestmark = pytest.mark.end_to_end
-
 ROOT = Path(__file__).parents[2]
 LAB = """
 import signal, sys, time

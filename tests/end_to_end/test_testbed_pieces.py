@@ -24,8 +24,6 @@ from loadlens.model.topology import Entry, Ready, Reset, Service
 from loadlens.testbed import Testbed, prepare, programs
 from tests.end_to_end.testbed_cases import bed_of, carriers, odd, said_by
 
-pytestmark = pytest.mark.end_to_end
-
 
 @pytest.fixture
 def marker() -> str:
@@ -125,7 +123,6 @@ def test_postgres_says_in_its_own_words_why_it_does_not_start(folder: Path, mark
     assert carriers(marker) == []
 
 
-@pytest.mark.slow
 def test_a_wheel_brings_postgres_where_the_system_has_none(
     folder: Path, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +215,6 @@ def test_a_policy_reaches_the_configuration(folder: Path, marker: str) -> None:
     assert "proxy_http_version" not in text
 
 
-@pytest.mark.slow
 def test_a_wheel_brings_nginx_where_the_system_has_none(
     folder: Path, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,8 +20,6 @@ import pytest
 from loadlens.model.topology import Build, Entry, Ready, ServerTimes, Service
 from loadlens.testbed import Testbed, default_cache, prepare, readiness
 
-pytestmark = pytest.mark.end_to_end
-
 STUDY = Path(__file__).parents[2] / "studies" / "register"
 
 

@@ -23,8 +23,6 @@ from tests.end_to_end.explaining import free_port
 from tests.end_to_end.testbed_cases import PYTHON, bed_of, carriers
 from tests.secured import FOLDER
 
-pytestmark = pytest.mark.end_to_end
-
 SERVICE = Path(__file__).with_name("metrics_service.py")
 STUDY = """\
 schema: 1

@@ -18,7 +18,6 @@ from tests.calm import where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program, settled_books
 
-pytestmark = pytest.mark.end_to_end
 WRK = shutil.which("wrk")
 needs_wrk = pytest.mark.skipif(WRK is None, reason="wrk is not installed: apt-get install wrk")
 OURS = (sys.executable, "-m", "loadlens", "wrk")

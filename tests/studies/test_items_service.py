@@ -26,8 +26,6 @@ from tests.studies.standing import standing
 
 STUDY = Path(__file__).parents[2] / "studies" / "items"
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 
 @dataclass(frozen=True)
 class Answer:

@@ -28,8 +28,6 @@ from tests.studies.standing import standing
 STUDY = Path(__file__).parents[2] / "studies" / "sso"
 ROWS, PEOPLE = 1000, 50
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 
 @dataclass(frozen=True)
 class Answer:

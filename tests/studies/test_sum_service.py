@@ -20,8 +20,6 @@ from tests.studies.standing import standing
 
 STUDY = Path(__file__).parents[2] / "studies" / "sum"
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
-
 
 @pytest.fixture(scope="module", params=[5_000_000, 100], ids=["kept", "capped at 100"])
 def bed(request: pytest.FixtureRequest) -> Iterator[tuple[Testbed, int]]:

@@ -29,6 +29,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     """What the host is said to have done, try by try; at the end nothing."""
     said: list[str | None] = []
     monkeypatch.setattr(calm.Host, "why_not", lambda _: said.pop(0) if said else None)
+    monkeypatch.setattr(calm, "REPEATED", [])  # those of these tests do not count
     monkeypatch.setattr(calm, "MOST_LATE_S", 60.0)
     monkeypatch.setattr(calm, "others_busy", lambda _: 0.0)
     return said
@@ -50,6 +51,7 @@ def test_what_fails_while_the_host_is_away_is_asked_again(host: list[str | None]
     calm.calmly(check)
 
     assert len(tries) == 3
+    assert calm.REPEATED == ["the host gave 9 % to others"] * 2
 
 
 def test_what_fails_again_and_again_fails_whatever_the_machine_does(host: list[str | None]) -> None:

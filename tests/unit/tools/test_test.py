@@ -1,13 +1,16 @@
-"""What `tools/test.py` takes for failed, from what cargo and pytest really printed, and runs again."""
+"""The tests that `tools/test.py` selects, and its counts of what cargo and pytest really printed."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.scripts import loaded
+from tests.scripts import ROOT, loaded
 
 CARGO = """
 running 76 tests
@@ -32,14 +35,16 @@ error: test failed, to rerun pass `-p loadlens-engine --test against_origin`
 
 running 3 tests
 ...
-test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.57s
+test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.57s
 """
 PYTEST = """
+============================= repeated judgements ==============================
+tests/end_to_end/test_ab.py::test_a_rate: the host gave 9 % to others
+1 judgements repeated
 =========================== short test summary info ============================
 FAILED tests/unit/test_units.py::test_a_time[1 s - 2 s] - AssertionError: assert 1 == 2
-FAILED tests/end_to_end/test_interruptions.py::test_it[warming up-15] - Assertion...
 ERROR tests/unit/test_store.py::test_a_record
-3 failed, 6520 passed, 71 skipped in 1203.11s (0:20:03)
+2 failed, 6520 passed, 71 skipped, 1 error in 1203.11s (0:20:03)
 """
 
 
@@ -48,78 +53,138 @@ def tool() -> ModuleType:
     return loaded("tools/test.py")
 
 
-def test_failed_tests_of_cargo_are_run_again_in_their_target(tool: ModuleType) -> None:
-    target = [
-        "cargo",
-        "test",
-        "--release",
-        "-p",
-        "loadlens-engine",
-        "--test",
-        "against_origin",
-        "--",
-        "--exact",
+@pytest.fixture(scope="module")
+def ci() -> ModuleType:
+    return loaded("tools/ci.py")
+
+
+def test_all_programs_of_cargo_are_added_up(tool: ModuleType) -> None:
+    assert tool.cargo_counts(CARGO, 101) == tool.Counts(passed=77, failed=2, skipped=1)
+
+
+def test_errors_of_pytest_are_failures_and_repeats_are_counted(tool: ModuleType) -> None:
+    assert tool.pytest_counts(PYTEST, 1) == tool.Counts(passed=6520, failed=3, skipped=71, repeated=1)
+
+
+def test_a_run_that_fails_without_a_failed_test_is_one_failure(tool: ModuleType) -> None:
+    assert tool.cargo_counts("error: could not compile `loadlens-sys`", 101).failed == 1
+    assert tool.pytest_counts("no tests ran in 0.01s", 5).failed == 1
+    assert tool.pytest_counts("10 passed in 1.0s", 2) == tool.Counts(passed=10, failed=1)
+
+
+def test_cargo_leaves_out_the_slow_programs_unless_they_are_named(tool: ModuleType) -> None:
+    left_out = [
+        path.parent.name
+        for path in ROOT.glob("crates/**/Cargo.toml")
+        for target in re.findall(r"\[\[test\]\](?:\n\w.*)+", path.read_text())
+        if "test = false" in target
     ]
 
-    assert [(failure.name, failure.command) for failure in tool.rust_failures(CARGO)] == [
-        ("misbehaviour::users_wait", [*target, "misbehaviour::users_wait"]),
-        ("pools::one_is_shared", [*target, "pools::one_is_shared"]),
-    ]
+    assert left_out
+    assert tool.rust("slow").count("--test") == len(left_out)
+    assert "--test" not in tool.rust("fast")
 
 
-def test_failed_tests_of_pytest_are_run_again_by_their_whole_name(tool: ModuleType) -> None:
-    names = [failure.name for failure in tool.pytest_failures(PYTEST)]
-
-    assert names == [
-        "tests/unit/test_units.py::test_a_time[1 s - 2 s]",
-        "tests/end_to_end/test_interruptions.py::test_it[warming up-15]",
-        "tests/unit/test_store.py::test_a_record",
-    ]
-    assert tool.pytest_counts(PYTEST) == [6520, 3, 71]
-
-
-@pytest.mark.parametrize(
-    ("printed", "status", "passes"),
-    [
-        ("1 passed in 0.1s", 0, True),
-        ("test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 75 filtered out", 0, True),
-        ("test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 76 filtered out", 0, False),
-        ("no tests ran in 0.01s", 5, False),
-        ("1 failed in 0.1s", 1, False),
-        ("1 passed, 1 error in 0.1s", 1, False),
-    ],
-)
-def test_only_a_test_that_was_run_and_passed_passes_alone(
-    tool: ModuleType, printed: str, status: int, passes: bool
-) -> None:
-    program = f"print({printed!r}); raise SystemExit({status})"
-
-    assert tool.passes_alone(tool.Failure("any", [sys.executable, "-c", program])) is passes
-
-
-@pytest.mark.parametrize(("failures", "status"), [(0, 0), (1, 0), (3, 0), (4, 1)])
-def test_few_unsteady_tests_are_named_and_more_are_failures(
+@pytest.mark.parametrize("tier", ["fast", "slow"])
+@pytest.mark.parametrize(("cargo", "repeated"), [(0, 0), (101, 0), (0, 2)])
+def test_only_the_slow_tier_may_repeat_judgements_and_nothing_is_run_twice(
     tool: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    failures: int,
-    status: int,
+    tier: str,
+    cargo: int,
+    repeated: int,
 ) -> None:
-    lines = [f"FAILED tests/unit/test_any.py::test_{number} - no" for number in range(failures)]
-    whole = "\n".join([*lines, f"{failures} failed, 10 passed, 0 skipped in 1.0s"])
+    commands = []
 
     def run(command: list[str]) -> tuple[int, str]:
+        commands.append(command)
         if command[0] == "cargo":
-            return 0, ""
-        is_alone = command[-1].startswith("tests/")
-        return (0, "1 passed in 0.1s") if is_alone else (int(failures > 0), whole)
+            status = 0 if "--no-run" in command else cargo
+            ok = "test result: ok. 5 passed; 0 failed; 1 ignored"
+            return status, ok if status == 0 else "test result: FAILED. 4 passed; 1 failed; 1 ignored"
+        return 0, f"{repeated} judgements repeated\n10 passed, 2 skipped in 1.0s"
 
     monkeypatch.setattr(tool, "run", run)
-    monkeypatch.setattr(sys, "argv", ["test.py"])
+    monkeypatch.setattr(sys, "argv", ["test.py", tier, "-k", "host"])
+    failed = int(cargo != 0) + int(tier == "fast" and repeated > 0)
 
-    assert tool.main() == status
-    *named, last = [line for line in capsys.readouterr().out.splitlines() if line]
-    assert len([line for line in named if line.startswith("UNSTEADY tests/unit/test_any.py::test_")]) == (
-        failures if status == 0 else 0
+    assert tool.main() == int(failed > 0)
+    assert len([command for command in commands if "--no-run" not in command]) == 2
+    assert commands[-1][-2:] == ["-k", "host"]
+    *_, repeats, last = capsys.readouterr().out.splitlines()
+    assert repeats == f"{repeated} judgements repeated"
+    assert last == f"{15 - int(cargo != 0)} passed, {failed} failed, 3 skipped"
+
+
+def test_every_test_is_in_one_tier_by_its_folder_or_its_mark() -> None:
+    def collected(marks: str) -> set[str]:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-m", marks, "tests/end_to_end"]
+        more = ["tests/unit/signals/collect/test_tcp.py", "tests/catalogue"]
+        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+        return {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
+
+    slow, fast = collected("slow"), collected("not slow")
+
+    assert {name.partition("::")[0] for name in slow} >= {
+        "tests/end_to_end/test_run.py",
+        "tests/catalogue/test_physics.py",
+        "tests/unit/signals/collect/test_tcp.py",
+    }
+    assert not [name for name in fast if name.startswith("tests/end_to_end")]
+    assert not slow & fast
+
+
+def test_a_step_of_ci_counts_its_own_last_line_or_as_one_failure(ci: ModuleType) -> None:
+    printed = "1 passed, 0 failed, 0 skipped\nmore\n3361 passed, 0 failed, 71 skipped\n"
+
+    assert ci.counted(printed, 0).line == "3361 passed, 0 failed, 71 skipped"
+    assert ci.counted(printed, 2).line == "3361 passed, 1 failed, 71 skipped"
+    assert ci.counted("5 ok", 0).line == "0 passed, 0 failed, 0 skipped"
+    assert ci.counted("FAILED types", 2).line == "0 passed, 1 failed, 0 skipped"
+
+
+def test_ci_goes_on_after_a_step_that_failed(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = []
+
+    def run(command: list[str]) -> tuple[int, str]:
+        steps.append(command[1])
+        return (2, "FAILED types") if command[1] == "check" else (0, "7 passed, 0 failed, 1 skipped")
+
+    monkeypatch.setattr(ci, "run", run)
+
+    assert ci.main() == 1
+    assert steps == ["check", "test", "test-slow", "studies"]
+    assert capsys.readouterr().out.splitlines()[-1] == "21 passed, 1 failed, 3 skipped"
+
+
+def test_the_number_of_repeated_judgements_reaches_the_end_through_parallel_workers(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    (tmp_path / "test_any.py").write_text(
+        "from tests.calm import REPEATED\n"
+        "def test_repeated():\n    REPEATED.append('the host gave 9 % to others')\n"
+        "def test_steady():\n    pass\n"
     )
-    assert last == f"{10 + len(named)} passed, {0 if status == 0 else failures} failed, 0 skipped"
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-n",
+            "1",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            tmp_path,
+            tmp_path,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "test_any.py::test_repeated: the host gave 9 % to others\n1 judgements repeated\n" in done.stdout

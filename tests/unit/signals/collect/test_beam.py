@@ -15,7 +15,10 @@ from tests.calm import where_calm
 from tests.unit.signals.collect.sampled import fresh, opened, rows_until, running
 from tests.unit.signals.collect.test_monitor import read, values
 
-pytestmark = pytest.mark.skipif(shutil.which("erlc") is None, reason="no Erlang here")
+pytestmark = [
+    pytest.mark.slow,  # an emulator starts for each test
+    pytest.mark.skipif(shutil.which("erlc") is None, reason="no Erlang here"),
+]
 
 
 def erl(code: str, *options: str) -> tuple[str, ...]:
@@ -103,6 +106,7 @@ def test_an_elixir_script_that_never_returns_is_sampled_too(tmp_path: Path) -> N
         rows = rows_until(monitor, samples(2))
         monitor.close()
 
+    rows = [row for row in rows if row.metric != "missed"]  # samples that a busy machine kept from coming
     assert {json.loads(row.labels)["pid"] for row in rows} == {str(process.pid)}
     times = [row.time_ns for row in rows if row.metric == "processes"]
     assert time.monotonic_ns() - 60_000_000_000 < times[0] < times[1] < time.monotonic_ns()

@@ -19,7 +19,7 @@ from loadlens.testbed import Testbed
 from tests.end_to_end.testbed_cases import bed_of
 from tests.unit.signals.collect.test_monitor import read, value
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
