@@ -10,7 +10,7 @@ from loadlens.present import failure_text
 
 ROOT = Path(__file__).resolve().parents[3]
 ENGINE = ROOT / "crates" / "engine" / "src"
-WORDED_IN = (ENGINE / "transport" / "tls" / "words.rs", ENGINE / "worker" / "exchange.rs")
+WORDED_IN = (ENGINE.parents[1] / "transport/src/tls/words.rs", ENGINE / "worker" / "exchange.rs")
 
 
 @pytest.mark.parametrize("advice", failure_text._ADVICE, ids=lambda advice: advice.sign)
