@@ -24,7 +24,7 @@ from loadlens.model.facts import (
     Step,
     Times,
 )
-from loadlens.model.finding import Absent, Counter, Estimate, Figure, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Figure
 from loadlens.present import numbers, words
 
 ROOM = separation.IDLE
@@ -123,12 +123,6 @@ def plateaus(facts: Facts) -> tuple[Full, ...] | NoPlateau | Insufficient:
 def without_plateau(lack: NoPlateau | Insufficient) -> Lacking | Nothing:
     """Say why a rule about a full service has nothing to look at."""
     return Nothing(lack.reason) if isinstance(lack, NoPlateau) else Lacking(lack.reason)
-
-
-def without(rule: str, title: str, lack: NoPlateau | Insufficient) -> Absent | NotAssessed:
-    """What a rule about a full service answers where no curve has a plateau, or none is known to."""
-    kind = Absent if isinstance(lack, NoPlateau) else NotAssessed
-    return kind(rule, title, lack.reason)
 
 
 def rate_of(step: Step) -> Interval | Insufficient:

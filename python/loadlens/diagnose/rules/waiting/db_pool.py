@@ -26,14 +26,15 @@ or hold connections for less.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadlens.diagnose import grading
-from loadlens.diagnose.observe import places as held
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
+from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import Facts, Places
-from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+from loadlens.model.finding import Grade
 from loadlens.present import numbers
 
 ID = "db.pool"
@@ -42,97 +43,72 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FullPool:
     """A pool on a plateau."""
 
-    found: waits.Full
+    full: waits.Full
     places: Places
-    size: held.Size | None
+    size: limits.Size | None
     hold: Interval | Insufficient
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the pool with the longest line on any plateau."""
-    known = waits.plateaus(facts)
-    if not isinstance(known, tuple):
-        return waits.without(ID, TITLE, known)
-    looks = [
-        Look(one, pool, held.size_of(one, pool), held.hold(one, pool))
-        for one in known
-        for pool in held.of_kind(one, "pool")
+def observe(facts: Facts) -> Sequence[FullPool] | Lacking | Nothing:
+    """Return the pools on all plateaus, the one with the longest line first."""
+    plateaus = waits.plateaus(facts)
+    if not isinstance(plateaus, tuple):
+        return waits.without_plateau(plateaus)
+    pools = [
+        FullPool(full, pool, limits.size_of(full, pool), limits.hold(full, pool))
+        for full in plateaus
+        for pool in limits.of_kind(full, "pool")
     ]
-    if not looks:
-        return NotAssessed(
-            ID,
-            TITLE,
-            "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)",
+    if not pools:
+        return Lacking(
+            "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)"
         )
-    looks = held.by_line(looks)
-    found = grading.first(_finding(facts, look) for look in looks)
-    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
+    return limits.by_line(pools)
 
 
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    found = look.found
-    signals, rivals = _signals(facts, look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(found.curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=found.waiting_share,
-        scope=found.curve.label,
-        statement=grading.statement(_statement(look, grade)),
-        explanation=held.explanation(found, look.places),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm="twice the connections: twice the throughput, until the next limit",
-        curves=(found.curve.label,),
-    )
-
-
-def _signals(facts: Facts, look: Look) -> list[grading.Signal]:
-    found, pool = look.found, look.places
-    return [
-        waits.cpu_signal(facts, found.curve, found.top),
-        held.taken_signal(found, pool, look.size, "pool.size"),
-        held.waiting_signal(pool, "pool.waiting"),
-        *held.line_signals(found, pool, "pool.line"),
-        held.hold_signal("pool.hold", look.hold, found),
+def claim(facts: Facts, pool: FullPool) -> Claim:
+    """Hold the pool against its size, its line, and what else would look the same."""
+    full, places, size, hold = pool.full, pool.places, pool.size, pool.hold
+    signals = [
+        waits.cpu_signal(facts, full.curve, full.top),
+        limits.taken_signal(full, places, size, "pool.size"),
+        limits.waiting_signal(places, "pool.waiting"),
+        *limits.line_signals(full, places, "pool.line"),
+        limits.hold_signal("pool.hold", hold, full),
+    ]
+    rivals = [
+        *waits.rivals(facts, full),
+        limits.threads_rival(full, places),
+        limits.within_rival(full, places),
+        limits.slow_behind_rival(hold, full),
     ]
 
+    def words(grade: Grade) -> Words:
+        count = size.count if size is not None else limits.point(places.held) or 0.0
+        many = f"{count:.3g} connection" + ("" if round(count) == 1 else "s")
+        verb = "may carry" if grade is Grade.SUSPECTED else "carries" if round(count) == 1 else "carry"
+        waiting = limits.point(places.waiting)
+        line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
+        advice = "More connections, as many as the database serves well; or hold each for less."
+        if isinstance(hold, Interval) and isinstance(full.rate, Interval) and size is not None:
+            twice = 2 * full.rate.point
+            advice = (
+                f"{round(twice * hold.point)} connections carry {numbers.with_unit(twice, '1/s')} at "
+                f"{numbers.with_unit(hold.point, 's')} each, if what is behind serves them; or hold it for "
+                "less."
+            )
+        return Words(
+            statement=f"The pool is full: {many} {verb} {full.most}{line}",
+            explanation=limits.explanation(full, places),
+            advice=advice,
+            confirm="twice the connections: twice the throughput, until the next limit",
+            impact=full.waiting_share,
+        )
 
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    found, pool = look.found, look.places
-    return [
-        *waits.rivals(facts, found),
-        held.threads_rival(found, pool),
-        held.within_rival(found, pool),
-        held.slow_behind_rival(look.hold, found),
-    ]
-
-
-def _statement(look: Look, grade: Grade) -> str:
-    count = look.size.count if look.size is not None else held.point(look.places.held) or 0.0
-    many = f"{count:.3g} connection" + ("" if round(count) == 1 else "s")
-    verb = "may carry" if grade is Grade.SUSPECTED else "carries" if round(count) == 1 else "carry"
-    waiting = held.point(look.places.waiting)
-    line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
-    return f"The pool is full: {many} {verb} {look.found.most}{line}"
-
-
-def _advice(look: Look) -> str:
-    rate, size = look.found.rate, look.size
-    if isinstance(look.hold, Insufficient) or isinstance(rate, Insufficient) or size is None:
-        return "More connections, as many as the database serves well; or hold each for less."
-    more = round(2 * rate.point * look.hold.point)
-    return (
-        f"{more} connections carry {numbers.with_unit(2 * rate.point, '1/s')} at "
-        f"{numbers.with_unit(look.hold.point, 's')} each, if what is behind serves them; or hold it for less."
-    )
+    return on_curve(full.curve, signals, rivals, words)
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.silence(look.found.curve.label, _signals(facts, look), _rivals(facts, look))
+assess = assessing(ID, TITLE, observe, claim)
