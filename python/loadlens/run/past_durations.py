@@ -7,14 +7,14 @@ from pathlib import Path
 from loadlens import record
 from loadlens.errors import RecordError
 from loadlens.model.trial import TrialStatus
-from loadlens.study.plan import Seen
+from loadlens.study.plan import PastTrial
 
 MOST_RUNS = 5  # the last ones: older ones were of another study under the same name, or another machine
 
 
-def seen(runs: Path, study: str) -> tuple[Seen, ...]:
+def seen(runs: Path, study: str) -> tuple[PastTrial, ...]:
     """Complete trials of a study's last runs under a folder; records that do not open are passed over."""
-    found: list[Seen] = []
+    found: list[PastTrial] = []
     for path in record.runs_of(runs, study)[:MOST_RUNS]:
         try:
             trials = record.open_run(path).trials
@@ -24,7 +24,7 @@ def seen(runs: Path, study: str) -> tuple[Seen, ...]:
     return tuple(found)
 
 
-def _of(trial: record.TrialRecord) -> Seen | None:
+def _of(trial: record.TrialRecord) -> PastTrial | None:
     result = trial.result
     if trial.status is not TrialStatus.COMPLETE or result is None or result.load_s <= 0:
         return None
@@ -35,4 +35,4 @@ def _of(trial: record.TrialRecord) -> Seen | None:
     load_s = result.load_s
     took_s = (trial.ended_unix_ns - trial.began_unix_ns) / 1e9
     slug, experiment = str(trial.case["slug"]), str(trial.case["experiment"])
-    return Seen(slug, experiment, issued / load_s, max(0.0, took_s - load_s))
+    return PastTrial(slug, experiment, issued / load_s, max(0.0, took_s - load_s))

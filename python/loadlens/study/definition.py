@@ -82,8 +82,8 @@ class Faults:
         """
         if self._found:
             files = list(dict.fromkeys(place.file for _, place in self._found))
-            in_order = sorted(self._found, key=lambda found: (files.index(found[1].file), found[1].line))
-            raise DefinitionErrors([self._found[found] for found in in_order])
+            in_order = sorted(self._found, key=lambda at: (files.index(at[1].file), at[1].line))
+            raise DefinitionErrors([self._found[at] for at in in_order])
 
 
 # ------------------------------------------------------------------------------------------------ services
@@ -214,7 +214,7 @@ class ConnectionsPart:
 @dataclass(frozen=True, slots=True)
 class AdmitPart:
     place: Place
-    in_flight: Later[int | None]  # none: everybody is admitted
+    in_flight: Later[int | None]  # none: every request is admitted
     queue: Later[int] | None = None
     wait: Later[int] | None = None  # ns
     status: Later[int] | None = None
@@ -359,10 +359,10 @@ class GroupPart:
 
 def steps_in(items: Iterable[StepPart | GroupPart]) -> tuple[StepPart, ...]:
     """The steps of a scenario without its groups, in order."""
-    found: list[StepPart] = []
+    flat: list[StepPart] = []
     for item in items:
-        found += steps_in(item.steps) if isinstance(item, GroupPart) else (item,)
-    return tuple(found)
+        flat += steps_in(item.steps) if isinstance(item, GroupPart) else (item,)
+    return tuple(flat)
 
 
 def groups_in(items: Iterable[StepPart | GroupPart]) -> tuple[GroupPart, ...]:
@@ -533,7 +533,7 @@ class ReportPart:
 
 @dataclass(frozen=True, slots=True)
 class QuickPart:
-    """What the quick profile changes."""
+    """Changes made by the quick profile."""
 
     place: Place
     trials: Later[int] | None = None

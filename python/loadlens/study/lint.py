@@ -30,7 +30,7 @@ _SECONDS_PER_UNIT: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min"
 
 @dataclass(frozen=True, slots=True)
 class DesignFault:
-    """What is wrong with a design, where, and what would be better."""
+    """A fault of a design: message, place, and advice."""
 
     rule: str
     where: str  # an experiment, or the study
@@ -62,7 +62,7 @@ def _too_few_trials(study: Study, cores: int) -> Iterator[DesignFault]:
     for experiment, cases in _experiments(study).items():
         fewest = min(case.trials for case in cases)
         if fewest == 1:
-            message = "one trial a case: no figure can tell a difference from the spread between runs"
+            message = "one trial per case: no figure can separate a difference from the spread between runs"
             yield DesignFault("trials.one", experiment, message, "trials: 3, or more")
         elif fewest == 2:
             # Half-width of the interval in standard deviations of a trial: t(1) / sqrt 2 and t(2) / sqrt 3.
@@ -71,7 +71,7 @@ def _too_few_trials(study: Study, cores: int) -> Iterator[DesignFault]:
 
 
 def _listed_order(study: Study, cores: int) -> Iterator[DesignFault]:
-    """What comes later differs in more than its level."""
+    """Flag an order in which later cases differ in more than their level."""
     if study.order_by != "listed" or len(study.cases) < 2:
         return
     lasting = sorted({case.experiment for case in study.cases if case.fresh != "trial"})
@@ -178,7 +178,7 @@ def _start_is_measured(study: Study, cores: int) -> Iterator[DesignFault]:
 
 
 def _begins_differ(study: Study, cores: int) -> Iterator[DesignFault]:
-    """A program that knows no warm-up beside our engine, which has an automatic one."""
+    """Flag a tool without warm-up compared with our engine, whose warm-up is automatic."""
     for experiment, cases in _experiments(study).items():
         drivers = dict.fromkeys(case.driver for case in cases if case.driver is not None)
         if drivers and any(case.driver is None and case.warmup_ns is None for case in cases):
@@ -204,13 +204,12 @@ def _connections_called_users(study: Study, cores: int) -> Iterator[DesignFault]
 
 
 def _no_idle_baseline(study: Study, cores: int) -> Iterator[DesignFault]:
-    """Without one user alone, what an answer costs and what waiting adds cannot be told apart."""
+    """Flag curves without one user: the cost of an answer and the wait cannot be separated."""
     for experiment, cases in _experiments(study).items():
         users = _users(cases)
         if len(users) > 1 and users[0] > 1:
-            message = (
-                f"users from {users[0]} to {users[-1]}: nobody is ever alone, so the idle answer is not known"
-            )
+            span = f"users from {users[0]} to {users[-1]}"
+            message = f"{span}: without a level of one user the unloaded time is unknown"
             yield DesignFault("load.no-baseline", experiment, message, "add level 1")
 
 
@@ -228,7 +227,7 @@ def _changes_while_measured(study: Study, cores: int) -> Iterator[DesignFault]:
 
 
 def _is_level(case: Case) -> bool:
-    """Whether the load stays at one level while it is measured."""
+    """True if the load stays at one level while it is measured."""
     levels = case.workload.profile
     if levels is None or case.duration_ns is None or case.warmup_ns is None:
         return not case.workload.is_shaped
@@ -249,7 +248,7 @@ def _never_saturated(study: Study, cores: int) -> Iterator[DesignFault]:
 
 
 def _at_a_boundary(study: Study, cores: int) -> Iterator[DesignFault]:
-    """Where the share of one kind of request ends, the quantile of all jumps between two kinds."""
+    """Flag quantiles at the edge of a request kind's share: they jump between two kinds."""
     for experiment, cases in _experiments(study).items():
         shares = {tuple(_shares(case)) for case in cases if len(case.scenarios) > 1}
         for metric in sorted(_asked(study, experiment, of_all=True)):
@@ -269,7 +268,7 @@ def _at_a_boundary(study: Study, cores: int) -> Iterator[DesignFault]:
 
 
 def _no_probes(study: Study, cores: int) -> Iterator[DesignFault]:
-    """Nobody watches what the load does to others."""
+    """Flag loads without a probe: their effect on other requests is not measured."""
     for experiment, cases in _experiments(study).items():
         is_ladder = (
             len(_users(cases)) > 1
@@ -299,7 +298,7 @@ def _heavy_probe(study: Study, cores: int) -> Iterator[DesignFault]:
             heavy = sum(probe.workload.peak_per_s for probe in case.probes)
             main = _mean_per_s(case)
             if heavy > 0.2 * main:
-                message = f"probes send {heavy:g}/s beside a load of {main:g}/s: they are part of the load"
+                message = f"probes send {heavy:g}/s alongside a load of {main:g}/s: they are part of the load"
                 yield DesignFault("probes.heavy", experiment, message, "rate: a tenth of the load's or less")
                 break
 
@@ -309,7 +308,7 @@ def _trained_on(study: Study, cores: int) -> Iterator[DesignFault]:
     trained = {(case.experiment, _content(case)) for case in study.cases if not case.held_out}
     for case in study.cases:
         if case.held_out and (case.experiment, _content(case)) in trained:
-            message = f"{case.name} is held out and measured before too: its prediction foretells nothing"
+            message = f"{case.name} is held out but also measured before, so its prediction predicts nothing"
             yield DesignFault("hold-out.trained", case.experiment, message, "remove the level from factors")
 
 
@@ -382,10 +381,10 @@ _RULES: Final[tuple[Rule, ...]] = (
 
 
 def _experiments(study: Study) -> Mapping[str, tuple[Case, ...]]:
-    found: dict[str, tuple[Case, ...]] = {}
+    groups: dict[str, tuple[Case, ...]] = {}
     for case in study.cases:
-        found[case.experiment] = (*found.get(case.experiment, ()), case)
-    return found
+        groups[case.experiment] = (*groups.get(case.experiment, ()), case)
+    return groups
 
 
 def _users(cases: tuple[Case, ...]) -> list[int]:
@@ -395,7 +394,7 @@ def _users(cases: tuple[Case, ...]) -> list[int]:
 
 
 def _is_timed(case: Case) -> bool:
-    """Whether time ends the load, and no number does."""
+    """True if time ends the load, not a number of requests."""
     by_number = case.workload.requests or (isinstance(case.workload, Closed) and case.workload.iterations)
     return case.duration_ns is not None and not by_number
 
@@ -457,8 +456,8 @@ def _asked(study: Study, experiment: str, *, of_all: bool = False) -> set[str]:
 
 def _quantile(metric: str) -> float | None:
     """0.99 for `response_time.p99`, 0.999 for `p999`; none for what is no quantile above the median."""
-    found = re.search(r"\.p(\d{2,4})$", metric)
-    quantile = float(f"0.{found[1]}") if found else None
+    match = re.search(r"\.p(\d{2,4})$", metric)
+    quantile = float(f"0.{match[1]}") if match else None
     return quantile if quantile is not None and quantile >= 0.5 else None
 
 
@@ -469,7 +468,7 @@ def _shares(case: Case) -> list[float]:
 
 
 def _boundaries(shares: tuple[float, ...]) -> set[float]:
-    """Where a group of scenarios that is faster than the others would end; more than 6 are not tried."""
+    """Return the shares at which a faster group of scenarios could end; at most 6 scenarios are tried."""
     parts = shares[:6] if len(shares) <= 6 else ()
     groups = (group for size in range(1, len(parts)) for group in itertools.combinations(parts, size))
     return {round(sum(group), 9) for group in groups}
@@ -478,51 +477,51 @@ def _boundaries(shares: tuple[float, ...]) -> set[float]:
 def _has_several_workers(case: Case) -> bool:
     """Replicas, cores that the case asks for, or the usual flag of a server that forks."""
     forks = re.compile(r"--(workers|processes|instances)[ =](\d+)")
-    counts = [int(found[2]) for service in case.services if (found := forks.search(service.start))]
+    counts = [int(flag[2]) for service in case.services if (flag := forks.search(service.start))]
     counts += [service.replicas for service in case.services]
     return max([case.needs_cores or 1, *counts]) > 1
 
 
 def _content(case: Case) -> tuple[tuple[str, str], ...]:
-    """What decides a case: every param with its value."""
+    """Return every param of a case with its value."""
     return tuple(sorted((name, str(value)) for name, value in case.params))
 
 
 def _levels_of(row: Mapping[str, str]) -> dict[str, str]:
     """The factor levels of a published row; empty cells say nothing."""
-    known = ("experiment", "step", "metric", "side", "value", "unit", "note")
-    return {name: text for name, text in row.items() if name not in known and text}
+    columns = ("experiment", "step", "metric", "side", "value", "unit", "note")
+    return {name: text for name, text in row.items() if name not in columns and text}
 
 
 def _matches(case: Case, levels: Mapping[str, str]) -> bool:
-    """Whether a case has these levels, or params of these values; nothing is published of held-out ones."""
+    """True if a case has these levels or param values; held-out cases have no published figures."""
     own = {level.factor: level.name for level in case.levels}
     values = {name: str(value) for name, value in case.params}
     return not case.held_out and all(own.get(name, values.get(name)) == text for name, text in levels.items())
 
 
 def _has_cases(claim: Claim, cases: tuple[Case, ...]) -> bool:
-    """Whether each side of a claim has a case; a swept factor needs two."""
+    """True if each side of a claim has a case; a swept factor needs two."""
     where = dict(claim.where)
     if claim.kind == "ratio":
         return all(any(_matches(c, {**where, **dict(side)}) for c in cases) for side in (claim.of, claim.to))
     swept = claim.over or claim.across
-    found = {
+    ratios = {
         level.name
         for case in cases
         if _matches(case, where)
         for level in case.levels
         if level.factor == swept
     }
-    return len(found & set(claim.expected) if claim.expected else found) >= 2
+    return len(ratios & set(claim.expected) if claim.expected else ratios) >= 2
 
 
 def _published_seconds(study: Study) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Published times of each experiment with their levels, in seconds."""
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    points: dict[str, list[tuple[dict[str, str], float]]] = {}
     for row in study.published.rows if study.published is not None else ():
         unit = _SECONDS_PER_UNIT.get(row["unit"])
         value = units.scalar(row["value"])
         if unit is not None and "_time." in row["metric"] and isinstance(value, (int, float)):
-            found.setdefault(row["experiment"], []).append((_levels_of(row), value * unit))
-    return found
+            points.setdefault(row["experiment"], []).append((_levels_of(row), value * unit))
+    return points

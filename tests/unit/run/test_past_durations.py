@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.run import past_durations
-from loadlens.study.plan import Seen
+from loadlens.study.plan import PastTrial
 
 RECORD = Path(__file__).parents[2] / "data" / "records" / "version-1"
 
@@ -26,7 +26,7 @@ def test_complete_trials_of_a_study_tell_their_rate_and_what_was_around_it(tmp_p
         ("alone-users-2", "alone", 20.0),
     ]
     assert [one.overhead_s for one in seen] == pytest.approx([0.946, 0.862, 0.997], abs=0.001)
-    assert isinstance(seen[0], Seen)
+    assert isinstance(seen[0], PastTrial)
 
 
 def test_runs_of_other_studies_and_folders_that_are_no_record_say_nothing(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from loadlens.study.parse import yaml_tree as study_yaml
 from loadlens.study.parse.keys_study import STUDY
 from loadlens.study.parse.placeholders import nearest
 from loadlens.study.parse.schema import Block, Many, Named
+from tests.unit.study.plain_tree import plain
 
 ROOT = Path(__file__).parents[3]
 EVERYTHING = ROOT / "tests" / "data" / "studies" / "everything"
@@ -143,7 +144,7 @@ def test_every_key_of_the_format_is_read() -> None:
 
     tree = study_yaml.load((EVERYTHING / "study.yaml").read_bytes(), "study.yaml", Faults())
     assert isinstance(tree, study_yaml.Tree)
-    unused = [key for key in keys_of_the_format() if key not in keys_in(study_yaml.plain(tree))]
+    unused = [key for key in keys_of_the_format() if key not in keys_in(plain(tree))]
     assert unused == []
     assert definition.published is not None
     assert definition.published.rows[1]["note"] == "two, by eye"
@@ -599,7 +600,7 @@ def test_the_json_schema_accepts_what_the_lab_accepts(folder: Path) -> None:
     tree = study_yaml.load((folder / "study.yaml").read_bytes(), "study.yaml", Faults())
     assert tree is not None
 
-    faults = list(jsonschema.Draft202012Validator(schema).iter_errors(study_yaml.plain(tree)))
+    faults = list(jsonschema.Draft202012Validator(schema).iter_errors(plain(tree)))
 
     assert faults == []
 
@@ -619,7 +620,7 @@ def test_the_json_schema_refuses_what_the_lab_refuses(tmp_path: Path, text: str)
     tree = study_yaml.load(text.encode(), "study.yaml", Faults())
     assert tree is not None
 
-    assert list(jsonschema.Draft202012Validator(reference.schema()).iter_errors(study_yaml.plain(tree)))
+    assert list(jsonschema.Draft202012Validator(reference.schema()).iter_errors(plain(tree)))
 
 
 @pytest.mark.parametrize(

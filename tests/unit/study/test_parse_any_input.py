@@ -18,6 +18,7 @@ from loadlens.study import lint, parse, plan
 from loadlens.study.definition import Faults
 from loadlens.study.parse import yaml_tree as study_yaml
 from loadlens.study.parse.keys_study import STUDY
+from tests.unit.study.plain_tree import plain
 from tests.unit.study.test_parse import EVERYTHING, keys_of_the_format
 
 
@@ -76,7 +77,7 @@ def test_any_content_of_a_key_gives_a_definition_or_faults(home: Path, key: str,
     whole = study_yaml.load((EVERYTHING / "study.yaml").read_bytes(), "study.yaml", Faults())
     assert whole is not None
 
-    definition_or_faults(home, json.dumps({**study_yaml.plain(whole), key: tree}, allow_nan=True).encode())
+    definition_or_faults(home, json.dumps({**plain(whole), key: tree}, allow_nan=True).encode())
 
 
 @_FUZZ

@@ -146,7 +146,7 @@ report: {window: {from: 1s}}
         ("ab knows no warm-up", start + 6, "experiments.e.load.warmup"),
         ("ab keeps connections or makes a new one for each", start + 8, "experiments.e.load.connection"),
         ("k6 asks one request over and over", start + 10, "experiments.f.mix"),
-        ("no part of one can be taken for the report", start + 12, "report.window"),
+        ("the report cannot take a part of one", start + 12, "report.window"),
     ):
         place = str(fault.value).partition(words)[2].partition("  at ")[2].partition("\n")[0]
         assert f"study.yaml:{line} {key}" in place, (words, str(fault.value))
@@ -620,7 +620,9 @@ def test_users_who_share_connections_are_guessed_to_wait_for_them(tmp_path: Path
 
 def test_a_load_that_ends_by_a_number_lasts_as_in_earlier_runs(tmp_path: Path) -> None:
     study = planned(tmp_path, LADDER.replace("duration: 20s", "iterations: 100") + "trials: 1\n")
-    seen = [plan.Seen("ladder-users-5", "ladder", per_s=rate, overhead_s=2.0) for rate in (4.0, 5.0, 50.0)]
+    seen = [
+        plan.PastTrial("ladder-users-5", "ladder", per_s=rate, overhead_s=2.0) for rate in (4.0, 5.0, 50.0)
+    ]
 
     estimate = plan.duration(study, seen)
 

@@ -52,13 +52,13 @@ def _read(file: Path, faults: Faults) -> Definition | None:
     if not isinstance(tree, Tree):
         faults.add("a study is a mapping of keys", Place(str(file), tree.line), "begin with `schema: 1`")
         return None
-    known = placeholders.names_of(tree)
-    definition = STUDY.read(tree, At(str(file), known, faults))
+    names = placeholders.names_of(tree)
+    definition = STUDY.read(tree, At(str(file), names, faults))
     if definition is MISSING:
         return None
     assert isinstance(definition, Definition)
     definition = replace(
         definition, place=place, folder=str(file.resolve().parent), text=raw.decode("utf-8-sig")
     )
-    links.check(definition, tree, known, faults)
+    links.check(definition, tree, names, faults)
     return results.check(definition, tree, faults)

@@ -68,10 +68,10 @@ def _or_off(convert: Callable[[Any], int]) -> Callable[[Any], int | None]:
 
 def _above_0(convert: Callable[[Any], int], example: str) -> Callable[[Any], int]:
     def checked(value: Any) -> int:
-        found = convert(value)
-        if found < 1:
+        converted = convert(value)
+        if converted < 1:
             raise UnitError(f"{shown(value)} would let nothing through", example)
-        return found
+        return converted
 
     return checked
 

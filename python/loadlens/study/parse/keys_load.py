@@ -93,7 +93,7 @@ def _one_request(node: Tree, at: At) -> None:
 
 
 def _one_end(node: Tree, at: At) -> None:
-    """What is picked anew or for good has no last record, and what is unique no second round."""
+    """Refuse an end for picks without a last record, and a second round for unique records."""
     given = {key: leaf.value for key, leaf in node.items.items() if isinstance(leaf, Leaf)}
     odd = {"unique": "loop", "random": "stop", "user": "stop"}.get(str(given.get("pick")))
     if odd is not None and given.get("end") == odd:
@@ -235,7 +235,7 @@ FEED: Final = Block(
         "format": Key(choices("csv", "tsv", "jsonl"), "how it is written", "by the file's ending"),
         "pick": Key(
             choices("shared", "unique", "random", "user"),
-            "the record of an iteration: the next one, whoever asks; the next one, none twice in the run; "
+            "the record of an iteration: the next one for all users; the next one, none twice in the run; "
             "any one; the one with the user's number, always",
             "shared",
         ),
@@ -261,7 +261,7 @@ PROBE: Final = Block(
         "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
         "max_in_flight": Key(counts(1, MOST_USERS), "requests under way at once; more wait", "1000"),
     },
-    "A thin open stream beside the load, which shows what the load does to others.",
+    "A thin open stream alongside the load, which shows the effect of the load on other requests.",
     check=_one_request,
 )
 

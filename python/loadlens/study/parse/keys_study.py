@@ -135,7 +135,7 @@ PUBLISHED: Final = Block(
         ),
         "cores": Key(FIXED_COUNT, "cores of the published machine"),
     },
-    "Figures that somebody published; the report puts ours beside them.",
+    "Published figures; the report shows ours next to them.",
 )
 
 CLAIM: Final = Block(
@@ -187,7 +187,7 @@ COMPARE: Final = Block(
         "in": Key(FIXED_LINE, "experiment", "the only one", field="experiment"),
         "step": Key(FIXED_LINE, "of one step", "of all"),
     },
-    "One figure of every case of an experiment, side by side, published ones beside them; a figure that the "
+    "One figure of every case of an experiment, side by side with the published ones; a figure that the "
     "cases' table does not have is added to it.",
 )
 
@@ -297,7 +297,7 @@ STUDY: Final = Block(
             '`{basic: {user: alice, password: "{{env PASSWORD}}"}}`',
             "none",
         ),
-        "probes": Key(PROBES, "thin streams beside every load", "none"),
+        "probes": Key(PROBES, "thin streams alongside every load", "none"),
         "feeds": Key(
             Named(FEED, "feed", PLAIN), "files of records that requests take values from: `{{FEED.column}}`"
         ),

@@ -140,12 +140,12 @@ INSIDE: Final = Block(
         ),
         "threads": Key(
             counts(0, 100_000),
-            "threads of each worker that do the work of requests, beside what takes them in; 0: the work is "
+            "threads of each worker that process requests, besides the one that accepts them; 0: the work is "
             "done where the measured cases do it",
             "0",
         ),
     },
-    "What a prediction has to be told of a service, because nothing outside shows it before it runs. A "
+    "Facts about a service that a prediction needs and that cannot be seen from outside before it runs. A "
     "held-out case whose `start` or `env` differs from the measured ones is predicted only if this says what "
     "that changes; see docs/explain/predictions.md.",
 )
@@ -217,19 +217,19 @@ _SERVICE_KEYS: Final = {
     "ready": Key(READY, "when it counts as started"),
     "stop": Key(STOP, "how it is ended"),
     "limits": Key(LIMITS, "bounds of each replica: CPU time, memory, CPUs", "none"),
-    "model": Key(INSIDE, "what a prediction has to be told of its inside"),
+    "model": Key(INSIDE, "facts about its inside that a prediction needs"),
     "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
     "scrape": Key(SCRAPE, "its metrics endpoint"),
     "runtime": Key(
         choices("node", "beam"),
-        "what runs it: its processes are then sampled from inside once a second, without a change to them; a "
-        "JVM tells of itself by its metrics: `scrape`",
+        "its runtime: processes are then sampled from inside once per second, without changing them; a "
+        "JVM reports by its own metrics: `scrape`",
     ),
     "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
     "settings": Key(
         Named(TEXT, "setting", _SETTING_NAME),
         "postgres: any of its parameters; "
-        + "; ".join(f"{use}: {', '.join(known)}" for use, known in BALANCER_SETTINGS.items()),
+        + "; ".join(f"{use}: {', '.join(names)}" for use, names in BALANCER_SETTINGS.items()),
     ),
     "faults": Key(FAULTS, "fault-proxy: what it does wrong"),
 }

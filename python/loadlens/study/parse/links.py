@@ -33,10 +33,10 @@ from loadlens.study.parse.yaml_tree import Tree
 from loadlens.units import shown
 
 
-def check(definition: Definition, tree: Tree, known: Names, faults: Faults) -> None:
+def check(definition: Definition, tree: Tree, names: Names, faults: Faults) -> None:
     """Note what does not fit together."""
-    _check_params(definition, tree, known, faults)
-    _check_calibrations(definition, known, faults)
+    _check_params(definition, tree, names, faults)
+    _check_calibrations(definition, names, faults)
     _check_services(definition, faults)
     _check_entry(definition, tree, faults)
     _check_scenarios(definition, faults)
@@ -54,18 +54,18 @@ def check(definition: Definition, tree: Tree, known: Names, faults: Faults) -> N
 # ---------------------------------------------------------------------------------------------------- params
 
 
-def _check_params(definition: Definition, tree: Tree, known: Names, faults: Faults) -> None:
+def _check_params(definition: Definition, tree: Tree, names: Names, faults: Faults) -> None:
     file = definition.place.file
     params = tree.items.get("params")
     lines = params.key_lines if isinstance(params, Tree) else {}
-    for name in known.given:
-        if name in TESTBED_NAMES or name in known.services:
-            meaning = "a service" if name in known.services else "a name of the testbed"
+    for name in names.given:
+        if name in TESTBED_NAMES or name in names.services:
+            meaning = "a service" if name in names.services else "a name of the testbed"
             place = Place(file, lines.get(name, 1), f"params.{name}" if name in lines else name)
             faults.add(f"${name} is {meaning}, it cannot be a param or a factor too", place, "rename it")
     for name in definition.params:
-        if name not in known.used:
-            near = nearest(name, sorted(known.used))
+        if name not in names.used:
+            near = nearest(name, sorted(names.used))
             hint = f"did you mean {near}?" if near else f"remove it, or use ${name}"
             faults.add(
                 f"param {name} is used nowhere", Place(file, lines.get(name, 1), f"params.{name}"), hint
@@ -75,30 +75,30 @@ def _check_params(definition: Definition, tree: Tree, known: Names, faults: Faul
 # ---------------------------------------------------------------------------------------------- calibrations
 
 
-def _check_calibrations(definition: Definition, known: Names, faults: Faults) -> None:
+def _check_calibrations(definition: Definition, names: Names, faults: Faults) -> None:
     """Each calibrated name means one thing and is used, and its command needs nothing that runs."""
     owners: dict[str, str] = {}
     for service, part in definition.services.items():
-        for one in (part, *part.variants.values()):
-            if one.calibrate is not None:
-                _check_calibration(service, one.calibrate, owners, known, faults)
+        for variant in (part, *part.variants.values()):
+            if variant.calibrate is not None:
+                _check_calibration(service, variant.calibrate, owners, names, faults)
 
 
 def _check_calibration(
-    service: str, part: CalibratePart, owners: dict[str, str], known: Names, faults: Faults
+    service: str, part: CalibratePart, owners: dict[str, str], names: Names, faults: Faults
 ) -> None:
     name, place = part.gives, part.place
-    if name in known.given:
+    if name in names.given:
         faults.add(f"${name} is a param or a factor already", place, "another name in `gives`")
-    elif name in TESTBED_NAMES or name in known.services:
+    elif name in TESTBED_NAMES or name in names.services:
         faults.add(f"${name} has a meaning already", place, "another name in `gives`")
     elif owners.setdefault(name, service) != service:
         faults.add(f"${name} is calibrated by {owners[name]} too", place, "another name in `gives`")
-    elif name not in known.used:
+    elif name not in names.used:
         faults.add(f"calibrated ${name} is used nowhere", place, f"use ${name}, or remove calibrate")
     for piece in part.run.written.pieces if isinstance(part.run.written, Text) else ():
         base = piece.text.partition(".")[0] if isinstance(piece, Name) else ""
-        if base in ("port", "replica") or base in known.services or base in known.calibrated:
+        if base in ("port", "replica") or base in names.services or base in names.calibrated:
             message = f"${base} means nothing to a calibration: nothing runs yet"
             faults.add(message, part.run.place, "params, factors, $host and $scratch")
 
@@ -201,7 +201,7 @@ def _check_scenarios(definition: Definition, faults: Faults) -> None:
 
 
 def _check_extractions(scenario: str, steps: tuple[StepPart, ...], faults: Faults) -> None:
-    """A value is extracted once; twice under one name, later steps could not tell which."""
+    """Refuse two extracted values of one name: later steps could not distinguish them."""
     seen: dict[str, int] = {}
     for step in steps:
         for name, part in step.extract.items():
@@ -240,11 +240,11 @@ def _check_where(
             place = Place(hold_out.place.file, levels[0].place.line if levels else hold_out.place.line)
             faults.add(f"`where` names {factor}, which is no factor here", place, hint)
             continue
-        known = [level.name for level in factors[factor]]
+        level_names = [level.name for level in factors[factor]]
         for level in levels if are_levels_checked else ():
-            if level.name not in known:
+            if level.name not in level_names:
                 message = f"`where` names {factor} {level.name}, which is no level here"
-                faults.add(message, level.place, did_you_mean(level.name, known))
+                faults.add(message, level.place, did_you_mean(level.name, level_names))
 
 
 def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...], faults: Faults) -> None:
@@ -289,7 +289,7 @@ def _check_unique(values: Iterable[Later[str]], what: str, faults: Faults) -> No
         seen.setdefault(later.written, later.place.line)
 
 
-def _check_reference(later: Later[str] | None, known: tuple[str, ...], what: str, faults: Faults) -> None:
-    if later is None or not isinstance(later.written, str) or later.written in known:
+def _check_reference(later: Later[str] | None, names: tuple[str, ...], what: str, faults: Faults) -> None:
+    if later is None or not isinstance(later.written, str) or later.written in names:
         return
-    faults.add(f"{shown(later.written)} is no {what}", later.place, did_you_mean(later.written, known))
+    faults.add(f"{shown(later.written)} is no {what}", later.place, did_you_mean(later.written, names))

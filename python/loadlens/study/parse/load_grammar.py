@@ -76,8 +76,8 @@ def _law_and_bounds(value: Any, what: str) -> tuple[str | None, list[Any]]:
             raise UnitError(f"not a {what}", _PAUSE_EXAMPLE)
         law, given = next(iter(value.items()))
         bounds = given if isinstance(given, list) else [given]
-    elif isinstance(value, str) and (found := _PAUSE.fullmatch(value)):
-        law, bounds = found[1], [part.strip() for part in (found[2] or "").split(",")]
+    elif isinstance(value, str) and (match := _PAUSE.fullmatch(value)):
+        law, bounds = match[1], [part.strip() for part in (match[2] or "").split(",")]
     else:
         return None, [value]
     if law not in _BOUNDS:
@@ -92,16 +92,16 @@ def _law_and_bounds(value: Any, what: str) -> tuple[str | None, list[Any]]:
 
 
 def _unknown_law(written: str, bounds: list[Any], what: str) -> UnitError:
-    """The fault of a law that is not known, with the nearest one written out."""
+    """The fault of a law that is not nearest_law, with the nearest one written out."""
     message = f"{shown(written)} is no law of a {what}: a time alone, uniform and exponential are"
     times = ",".join(str(bound) for bound in bounds if bound not in (None, ""))
     if written.lower() in _FIXED:
         return UnitError(message, times or "150ms")
-    known = _ALSO_CALLED.get(written.lower()) or placeholders.nearest(written, tuple(_BOUNDS))
-    if known is None:
+    nearest_law = _ALSO_CALLED.get(written.lower()) or placeholders.nearest(written, tuple(_BOUNDS))
+    if nearest_law is None:
         return UnitError(message, _PAUSE_EXAMPLE)
-    fits = len(times.split(",")) == len(_BOUNDS[known]) and times
-    return UnitError(message, f"did you mean {known}:{times}?" if fits else _FORMS[known])
+    fits = len(times.split(",")) == len(_BOUNDS[nearest_law]) and times
+    return UnitError(message, f"did you mean {nearest_law}:{times}?" if fits else _FORMS[nearest_law])
 
 
 # ---------------------------------------------------------------------------------------------------- legs
@@ -170,7 +170,7 @@ def _leg(text: str, shape: str) -> Leg:
 
 
 def _is_duration(text: str) -> bool:
-    """Whether it is a time with a unit; a bare number may be a level as well."""
+    """True for a time with a unit; a bare number may be a level as well."""
     try:
         units.duration_ns(text)
     except UnitError:

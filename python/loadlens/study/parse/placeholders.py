@@ -70,8 +70,8 @@ def _at(node: Node | None, *keys: str) -> Node | None:
 
 
 def _keys(node: Node, *keys: str) -> tuple[str, ...]:
-    found = _at(node, *keys)
-    return tuple(found.items) if isinstance(found, Tree) else ()
+    node_there = _at(node, *keys)
+    return tuple(node_there.items) if isinstance(node_there, Tree) else ()
 
 
 def raw_names(tree: Node, *keys: str) -> tuple[str, ...]:
@@ -83,10 +83,10 @@ def parse(text: str, services: frozenset[str]) -> str | Text:
     """Split a text at its names; plain text when there is none."""
     pieces: list[str | Name] = []
     position = 0
-    while (found := _NAME.search(text, position)) is not None:
-        pieces.append(text[position : found.start()])
-        position = found.end()
-        name = found[1]
+    while (placeholder := _NAME.search(text, position)) is not None:
+        pieces.append(text[position : placeholder.start()])
+        position = placeholder.end()
+        name = placeholder[1]
         if name == "$":
             pieces.append("$")
             continue
@@ -145,10 +145,10 @@ def _check_name(name: str, names: Names, faults: Faults, place: Place, *, is_tes
     faults.add(f"unknown name ${name}", place, hint)
 
 
-def nearest(written: str, known: Sequence[str]) -> str | None:
-    """The known word within two edits (insert, delete, change, swap neighbours), the closest first."""
+def nearest(written: str, names: Sequence[str]) -> str | None:
+    """The names word within two edits (insert, delete, change, swap neighbours), the closest first."""
     best: tuple[int, str] | None = None
-    for word in known:
+    for word in names:
         if abs(len(word) - len(written)) > 2 or len(written) > 80:
             continue
         edits = _edits(written.lower(), word.lower())
@@ -171,9 +171,9 @@ def _edits(a: str, b: str) -> int:
     return row[-1]
 
 
-def did_you_mean(written: str, known: Sequence[str]) -> str:
+def did_you_mean(written: str, names: Sequence[str]) -> str:
     """A hint: the nearest word as a question, or the words that there are."""
-    near = nearest(written, known)
+    near = nearest(written, names)
     if near is not None:
         return f"did you mean {near}?"
-    return f"one of {', '.join(known)}" if known else "remove it, there is none to name"
+    return f"one of {', '.join(names)}" if names else "remove it, there is none to name"

@@ -26,12 +26,12 @@ YAML 1.2, read strictly: an unknown key is a fault, and so is a key that this ve
 faults are shown together, each with its line, its key path and one thing to try. `loadlens check STUDY` shows
 them, the cases, their order and how long the run will take, and runs nothing.
 
-`study.schema.json` beside this page is the same as a JSON Schema: an editor completes and checks with it.
+`study.schema.json` next to this page is the same as a JSON Schema, for completion and checks in an editor.
 
 ```yaml
 schema: 1
 study: pages
-question: How many users does one page server bear?
+question: How many users can one page server take?
 params: {users: 1}
 services:
   web:

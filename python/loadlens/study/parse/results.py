@@ -1,4 +1,4 @@
-"""What a study says of its results, checked against its cases: objectives, claims, published figures."""
+"""Checks objectives, claims and published figures of a study against its cases."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _step_names(definition: Definition) -> tuple[str, ...]:
     named += definition.probes.items()
     for experiment in definition.experiments.values():
         named += (experiment.probes or {}).items()
-    found = [default if step.name is None else step.name.written for default, step in named]
-    return tuple(found) if all(isinstance(name, str) for name in found) else ()
+    names = [default if step.name is None else step.name.written for default, step in named]
+    return tuple(names) if all(isinstance(name, str) for name in names) else ()
 
 
-def _check_step(step: str | None, known: tuple[str, ...], place: Place, faults: Faults) -> None:
-    if step is not None and known and step not in known:
-        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, known))
+def _check_step(step: str | None, names: tuple[str, ...], place: Place, faults: Faults) -> None:
+    if step is not None and names and step not in names:
+        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, names))
 
 
 def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
@@ -90,14 +90,14 @@ def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
 
 
 def _check_experiment(
-    given: str | None, known: tuple[str, ...], place: Place, what: str, faults: Faults
+    given: str | None, allowed: tuple[str, ...], place: Place, what: str, faults: Faults
 ) -> str | None:
     """The experiment that is spoken of; none, with a fault, when it is not clear which."""
-    name = given or (known[0] if len(known) == 1 else None)
+    name = given or (allowed[0] if len(allowed) == 1 else None)
     if name is None:
-        faults.add(f"{what} names its experiment when there are several", place, f"in: {known[0]}")
-    elif name not in known:
-        faults.add(f"{shown(name)} is no experiment", place, did_you_mean(name, known))
+        faults.add(f"{what} names its experiment when there are several", place, f"in: {allowed[0]}")
+    elif name not in allowed:
+        faults.add(f"{shown(name)} is no experiment", place, did_you_mean(name, allowed))
         return None
     return name
 
@@ -111,36 +111,36 @@ def _check_claim(
     experiment = definition.experiments.get(name)
     if experiment is None:
         return  # could not be read; that is a fault of its own
-    known = levels_of(experiment, definition)
+    all_levels = levels_of(experiment, definition)
     for levels in (claim.where, claim.of, claim.to):
         for factor, level in levels.items():
-            _check_level(factor, level, known, claim, faults)
+            _check_level(factor, level, all_levels, claim, faults)
     for swept in (claim.over, claim.across):
-        if swept is not None and swept not in known:
-            hint = did_you_mean(swept, list(known))
+        if swept is not None and swept not in all_levels:
+            hint = did_you_mean(swept, list(all_levels))
             faults.add(f"{shown(swept)} is no factor of {name}", claim.place, hint)
-    for level in claim.expected if claim.across in known else ():
-        _check_level(str(claim.across), level, known, claim, faults)
+    for level in claim.expected if claim.across in all_levels else ():
+        _check_level(str(claim.across), level, all_levels, claim, faults)
 
 
 def levels_of(experiment: ExperimentPart, definition: Definition) -> Mapping[str, tuple[str, ...]]:
-    """What each factor of an experiment can be, held-out levels and the params' defaults included."""
-    known: dict[str, list[str]] = {name: [str(value)] for name, value in definition.params.items()}
+    """Return the values of each factor, including held-out levels and the defaults of params."""
+    by_factor: dict[str, list[str]] = {name: [str(value)] for name, value in definition.params.items()}
     held_out = experiment.hold_out.factors if experiment.hold_out is not None else {}
     for factor, levels in experiment.factors.items() if experiment.factors else ():
-        known[factor] = [level.name for level in levels]
+        by_factor[factor] = [level.name for level in levels]
     for factor, levels in held_out.items():
-        known.setdefault(factor, []).extend(level.name for level in levels)
-    return {factor: tuple(levels) for factor, levels in known.items()}
+        by_factor.setdefault(factor, []).extend(level.name for level in levels)
+    return {factor: tuple(levels) for factor, levels in by_factor.items()}
 
 
 def _check_level(
-    factor: str, level: str, known: Mapping[str, tuple[str, ...]], claim: ClaimPart, faults: Faults
+    factor: str, level: str, levels: Mapping[str, tuple[str, ...]], claim: ClaimPart, faults: Faults
 ) -> None:
-    if factor not in known:
-        faults.add(f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(known)))
-    elif level not in known[factor]:
-        hint = did_you_mean(level, known[factor])
+    if factor not in levels:
+        faults.add(f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(levels)))
+    elif level not in levels[factor]:
+        hint = did_you_mean(level, levels[factor])
         faults.add(f"{factor} has no level {shown(level)}", claim.place, hint)
 
 
@@ -199,12 +199,12 @@ def _with_rows(
 
 def _check_columns(columns: list[str], place: Place, definition: Definition, faults: Faults) -> None:
     factors = {name for part in definition.experiments.values() for name in levels_of(part, definition)}
-    known = [*REQUIRED_COLUMNS, "note", *sorted(factors)]
+    allowed = [*REQUIRED_COLUMNS, "note", *sorted(factors)]
     for missing in (column for column in REQUIRED_COLUMNS if column not in columns):
-        faults.add(f"no column {missing}", place, f"columns: {', '.join(known)}")
+        faults.add(f"no column {missing}", place, f"columns: {', '.join(allowed)}")
     for column in columns:
-        if column not in known:
-            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, known))
+        if column not in allowed:
+            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, allowed))
     for column in sorted({column for column in columns if columns.count(column) > 1}):
         faults.add(f"column {shown(column)} stands twice", place, "keep one")
 
@@ -213,9 +213,9 @@ def _check_row(
     cells: Mapping[str, str], definition: Definition, experiments: Iterable[str], place: Place, faults: Faults
 ) -> None:
     experiment = cells.get("experiment", "")
-    known = tuple(experiments)
-    if experiment not in known:
-        faults.add(f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, known))
+    names = tuple(experiments)
+    if experiment not in names:
+        faults.add(f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, names))
     step, steps = cells.get("step") or None, _step_names(definition)
     _check_step(step, steps, place, faults)
     if cells.get("side") not in SIDES:

@@ -24,7 +24,7 @@ NAME_SCHEMA: Final[Schema] = {"$ref": "#/$defs/name"}
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where reading stands in the file, and what it needs to know of the rest."""
+    """Position of the reader in the file, and its context."""
 
     file: str
     names: names.Names
@@ -50,7 +50,7 @@ class At:
 
 
 class Shape(Protocol):
-    """What may stand at a place of the file."""
+    """Values allowed at a place of the file."""
 
     @property
     def words(self) -> str:
@@ -222,7 +222,7 @@ class Short:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What names of a kind look like."""
+    """Pattern for names of a kind."""
 
     pattern: re.Pattern[str]
     words: str
@@ -333,8 +333,8 @@ class Block:
                     line, f"{name} is not supported yet; supported: {self.refused[name]}", "remove it"
                 )
             elif name not in self.keys:
-                known = [*self.keys, *self.refused]
-                below.fault(line, f"unknown key {shown(name)}", names.did_you_mean(name, known))
+                allowed = [*self.keys, *self.refused]
+                below.fault(line, f"unknown key {shown(name)}", names.did_you_mean(name, allowed))
             elif (part := self.keys[name].shape.read(item, below)) is not MISSING:
                 fields[self.keys[name].field or name] = part
         if self.check is not None:
@@ -371,12 +371,12 @@ class Block:
 
 
 def _annotated(schema: Schema) -> Schema:
-    """A reference that can stand beside a description in every version of JSON Schema."""
+    """A reference that may have a description next to it in every version of JSON Schema."""
     return {"allOf": [schema]} if "$ref" in schema else schema
 
 
 def _kind(node: Node) -> str:
-    """What stands there, in words."""
+    """Describe a value in words."""
     if isinstance(node, Row):
         return "a list"
     if isinstance(node, Tree):

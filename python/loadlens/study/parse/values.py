@@ -137,18 +137,18 @@ _KEY, _BRACKETS = r"[^.\[\]\s]+", r"\[(?:0|-?[1-9]\d{0,8}|\d{1,9}|\"[^\"]*\"|'[^
 JSON_PATH: Final = re.compile(rf"(?:{_BRACKETS}|{_KEY})(?:\.{_KEY}|{_BRACKETS})*")
 
 
-def _choice(*known: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
+def _choice(*names: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
     """One of some words; `later` are words of the format that cannot be run yet."""
 
     def convert(value: Any) -> str:
-        if isinstance(value, str) and value in known:
+        if isinstance(value, str) and value in names:
             return value
-        allowed = ", ".join(known)
+        allowed = ", ".join(names)
         if isinstance(value, str) and value in later:
             raise UnitError(f"{value} is not supported yet; supported: {allowed}", allowed)
-        near = placeholders.nearest(value, [*known, *later]) if isinstance(value, str) else None
+        near = placeholders.nearest(value, [*names, *later]) if isinstance(value, str) else None
         question = f"; did you mean {near}?" if near else ""
-        raise UnitError(f"{shown(value)} is none of {allowed}{question}", near or known[0])
+        raise UnitError(f"{shown(value)} is none of {allowed}{question}", near or names[0])
 
     return convert
 
@@ -207,12 +207,12 @@ def _auth(value: Any) -> Auth:
 
 
 def _env(value: Any, key: str) -> str:
-    found = _ENV.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _ENV.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise UnitError(
             f"{key} is not {{{{env NAME}}}}: a secret never stands in a study file", _AUTH_EXAMPLE
         )
-    return found[1]
+    return match[1]
 
 
 def _connection(value: Any) -> Connection:
@@ -333,15 +333,15 @@ def _truth(value: Any) -> bool:
 def _cpus(value: Any) -> tuple[int, ...]:
     """Numbers of CPUs: `0`, `[0, 2]` or, as the kernel writes them, `0-3,6`."""
     example = "0, [0, 1] or 0-3"
-    found: list[int] = []
+    cores: list[int] = []
     for part in value if isinstance(value, list) else str(value).split(","):
         span = re.fullmatch(r"\s*([0-9]{1,5})\s*(?:-\s*([0-9]{1,5})\s*)?", str(part))
         if span is None or int(span[2] or span[1]) < int(span[1]):
             raise UnitError(f"{shown(part)} is no number of a CPU", example)
-        found += range(int(span[1]), int(span[2] or span[1]) + 1)
-    if not found or len(set(found)) != len(found):
+        cores += range(int(span[1]), int(span[2] or span[1]) + 1)
+    if not cores or len(set(cores)) != len(cores):
         raise UnitError("a set of CPUs names each once, and at least one", example)
-    return tuple(sorted(found))
+    return tuple(sorted(cores))
 
 
 def _edge(value: Any) -> Edge:
@@ -422,16 +422,16 @@ def counts(at_least: int = 1, at_most: int = units.LARGEST_COUNT) -> Value:
     return Value("count", _counted(at_least, at_most), _ref("count"))
 
 
-def choices(*known: str, later: tuple[str, ...] = ()) -> Value:
+def choices(*names: str, later: tuple[str, ...] = ()) -> Value:
     """One of some words, or a name."""
     return Value(
-        " or ".join(f"`{word}`" for word in known), _choice(*known, later=later), {"enum": list(known)}
+        " or ".join(f"`{word}`" for word in names), _choice(*names, later=later), {"enum": list(names)}
     )
 
 
-def fixed_choice(*known: str) -> Fixed:
+def fixed_choice(*names: str) -> Fixed:
     """One of some words, no name."""
-    return Fixed(" or ".join(f"`{word}`" for word in known), _choice(*known), {"enum": list(known)})
+    return Fixed(" or ".join(f"`{word}`" for word in names), _choice(*names), {"enum": list(names)})
 
 
 TEXT: Final = Value("text", _text, _ref("text"), is_text=True)

@@ -164,8 +164,8 @@ class _Composer:
 
     def _alias(self, anchor: str, line: int) -> Node:
         if anchor not in self._anchors:
-            known = ", ".join(f"&{name}" for name in self._anchors) or "none"
-            raise _Broken(f"*{anchor} names no anchor above it", line, f"anchors above: {known}")
+            listed = ", ".join(f"&{name}" for name in self._anchors) or "none"
+            raise _Broken(f"*{anchor} names no anchor above it", line, f"anchors above: {listed}")
         node = self._anchors[anchor]
         if node is None:
             raise _Broken(f"*{anchor} stands inside what it names", line)

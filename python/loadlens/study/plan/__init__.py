@@ -15,7 +15,7 @@ from loadlens.model.topology import Scalar
 from loadlens.study.definition import ClaimPart, Definition, Faults, OrderPart, ReportPart
 from loadlens.study.plan import quick_profile, reporting
 from loadlens.study.plan.cases import TRIALS, cases_of
-from loadlens.study.plan.duration import Duration, Seen, duration, load_seconds
+from loadlens.study.plan.duration import Duration, PastTrial, duration, load_seconds
 from loadlens.study.plan.feeds import Templates
 from loadlens.study.plan.quick_profile import parse_override
 from loadlens.study.plan.trial_order import order
@@ -25,7 +25,7 @@ from loadlens.study.plan.workloads import ReadDueTimes
 __all__ = [
     "TRIALS",
     "Duration",
-    "Seen",
+    "PastTrial",
     "duration",
     "load_seconds",
     "order",
@@ -92,10 +92,11 @@ def plan(
 
 
 def _report(part: ReportPart, definition: Definition) -> dict[str, Any]:
-    """What the report shows besides what it always shows."""
+    """Return the extra sections that the report shows."""
     only = next(iter(definition.experiments))
     compared = [
-        {"metric": one.metric, "experiment": one.experiment or only, "step": one.step} for one in part.compare
+        {"metric": figure.metric, "experiment": figure.experiment or only, "step": figure.step}
+        for figure in part.compare
     ]
     return {"charts": list(part.charts), "compare": compared, **reporting.as_planned(part)}
 

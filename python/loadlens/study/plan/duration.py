@@ -1,4 +1,4 @@
-"""How long a study will take, and how that is known.
+"""Estimates the duration of a study, and says where the estimate comes from.
 
 A load that ends by time says how long it is. One that ends by a number of requests does not: its rate comes
 from earlier trials on this machine, else from what was published of the case, else it is a guess, and the
@@ -36,8 +36,8 @@ _NOT_LEVELS: Final = frozenset(("experiment", "step", "metric", "side", "value",
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What an earlier trial of the study was like on this machine."""
+class PastTrial:
+    """Duration of an earlier trial of the study on this machine."""
 
     slug: str  # of its case
     experiment: str
@@ -61,8 +61,8 @@ class _Load:
     source: str  # time, seen, published, guess
 
 
-def duration(study: Study, seen: Sequence[Seen] = ()) -> Duration:
-    """How long the whole study will take; an estimate to plan a day by.
+def duration(study: Study, seen: Sequence[PastTrial] = ()) -> Duration:
+    """Estimate the duration of the whole study.
 
     Args:
         study: As planned.
@@ -78,9 +78,9 @@ def duration(study: Study, seen: Sequence[Seen] = ()) -> Duration:
         life = (case.fresh, trial.block if case.fresh == "block" else 0, case.services)
         starts = case.fresh == "trial" or life not in started
         started.add(life)
-        known = _of_case(case, seen)
-        if known:
-            total += load.seconds + statistics.median(one.overhead_s for one in known)
+        similar = _of_case(case, seen)
+        if similar:
+            total += load.seconds + statistics.median(trial.overhead_s for trial in similar)
         else:
             total += load.seconds + _overhead_s(case, starts=starts)
     return Duration(total, _notes(sources, seen))
@@ -104,8 +104,8 @@ def _start_seconds(replicas: int, setup: str | None) -> float:
     return START_S + 0.2 * (replicas - 1) + STOP_S + (SETUP_S if setup else 0.0)
 
 
-def _notes(sources: Counter[str], seen: Sequence[Seen]) -> tuple[str, ...]:
-    """How the estimate was got; nothing where the file says all."""
+def _notes(sources: Counter[str], seen: Sequence[PastTrial]) -> tuple[str, ...]:
+    """Describe the origin of the estimate; empty if the file determines it."""
     words = {
         "seen": "as fast as in earlier runs here",
         "published": "as fast as published",
@@ -117,7 +117,7 @@ def _notes(sources: Counter[str], seen: Sequence[Seen]) -> tuple[str, ...]:
         ended = sum(sources[name] for name in words)
         notes.append(f"{ended} of {sources.total()} trials end by a number of requests: {'; '.join(parts)}")
     if seen:
-        median = statistics.median(one.overhead_s for one in seen)
+        median = statistics.median(trial.overhead_s for trial in seen)
         notes.append(
             f"{median:.1f} s around the load of a trial, the median of {len(seen)} earlier trials here; "
             "builds are cached"
@@ -128,14 +128,14 @@ def _notes(sources: Counter[str], seen: Sequence[Seen]) -> tuple[str, ...]:
 # --- the load of a trial ----------------------------------------------------------------------------------
 
 
-def _load(study: Study, case: Case, seen: Sequence[Seen]) -> _Load:
+def _load(study: Study, case: Case, seen: Sequence[PastTrial]) -> _Load:
     guess = _guessed_s(case)
     if guess is None:
         return _Load(load_seconds(case), "time")
-    known = _of_case(case, seen) or [one for one in seen if one.experiment == case.experiment]
+    similar = _of_case(case, seen) or [trial for trial in seen if trial.experiment == case.experiment]
     total = _requests(case)
     answer_s = _published_s(study, case)
-    if known and total is not None and (rate := statistics.median(one.per_s for one in known)) > 0:
+    if similar and total is not None and (rate := statistics.median(trial.per_s for trial in similar)) > 0:
         by_number, source = total / rate, "seen"
     elif answer_s is not None:
         by_number, source = _paced_s(case, answer_s) or guess, "published"
@@ -147,8 +147,8 @@ def _load(study: Study, case: Case, seen: Sequence[Seen]) -> _Load:
     return _Load(_warmup_s(case) + seconds, "time" if is_by_time else source)
 
 
-def _of_case(case: Case, seen: Sequence[Seen]) -> list[Seen]:
-    return [one for one in seen if one.slug == case.slug]
+def _of_case(case: Case, seen: Sequence[PastTrial]) -> list[PastTrial]:
+    return [trial for trial in seen if trial.slug == case.slug]
 
 
 def _warmup_s(case: Case) -> float:
@@ -180,7 +180,7 @@ def _requests(case: Case) -> float | None:
 
 
 def _guessed_s(case: Case) -> float | None:
-    """How long a load that ends by iterations or requests may take; none when it does not."""
+    """Estimate the length of a load that ends by iterations or requests; `None` for others."""
     if isinstance(case.workload, Open):
         return _seconds_of_open(case.workload, _steps(case))
     total, paced = _requests(case), _paced_s(case, ANSWER_S)
@@ -204,7 +204,7 @@ def _paced_s(case: Case, answer_s: float) -> float | None:
 
 
 def _published_s(study: Study, case: Case) -> float | None:
-    """The mean time that clients were published to wait in this case; none when nobody says."""
+    """Return the published mean response time of this case; `None` without one."""
     names = {step.name for scenario in case.scenarios for step in scenario.steps}
     levels = {name: str(value) for name, value in case.params}
     levels |= {level.factor: level.name for level in case.levels}
@@ -222,7 +222,7 @@ def _published_s(study: Study, case: Case) -> float | None:
 
 
 def _seconds_of_open(workload: Open, steps: float) -> float | None:
-    """How long an open load that ends by requests, or with its file, may take."""
+    """Estimate the length of an open load that ends by requests or with its file."""
     file_s = None if workload.replay is None else workload.replay.last_ns / 1e9
     if workload.requests is None:
         return file_s

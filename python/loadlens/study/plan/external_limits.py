@@ -48,7 +48,7 @@ def check(
         faults.add(lack.words, _place(lack.feature, definition, experiment, case), hint)
     report = definition.report
     if report is not None and report.window is not None:
-        message = f"{driver} tells of whole loads: no part of one can be taken for the report"
+        message = f"{driver} reports whole loads only: the report cannot take a part of one"
         faults.add(message, report.window.place, f"no window, or driver: {OURS}")
 
 

@@ -1,4 +1,4 @@
-"""What the fault proxy of one case does wrong."""
+"""Plans the faults that the proxy of one case injects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NS_PER_S = 1_000_000_000
 
 
 def proxy_faults(part: ServicePart, fill: Filler) -> ProxyFaults:
-    """What is switched on in this case."""
+    """Return the faults that are enabled in this case."""
     faults = part.faults
     if faults is None:
         return ProxyFaults()

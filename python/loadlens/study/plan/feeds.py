@@ -19,7 +19,7 @@ class OpenFeed(Protocol):
 
 
 class Templates(Protocol):
-    """What the engine knows of templates, patterns and feeds; `loadlens.engine` is one."""
+    """Checks of templates, patterns and feeds by the engine; `loadlens.engine` implements them."""
 
     def check_template(
         self, text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()
@@ -51,7 +51,7 @@ class FeedFiles:
         return self._opened[key]
 
     def fault(self, path: Path, format: str, column: str, *, in_header: bool, is_raw: bool) -> str | None:
-        """What stands against the use of a column."""
+        """Return the objection to using a column."""
         key = (path, format, column, in_header, is_raw)
         if key not in self._faults:
             opened = self.open(path, format)
@@ -79,7 +79,7 @@ class Feeds:
 
     @property
     def names(self) -> list[str]:
-        """What templates may begin with, before the dot."""
+        """Return the names that templates may start with, before the dot."""
         return list(self._parts)
 
     @property
@@ -88,16 +88,16 @@ class Feeds:
         return tuple(feed for name in self._parts if (feed := self._made.get(name)) is not None)
 
     def check(
-        self, text: str, known: Sequence[str], place: Place, stream: str, *, in_header: bool
+        self, text: str, extracted: Sequence[str], place: Place, stream: str, *, in_header: bool
     ) -> str | None:
         """The fault of a template, if there is one; notes the columns that it uses."""
         templates = self._files.templates
         if templates is None or "{{" not in text:
             return None
-        fault = templates.check_template(text, known, self.names)
+        fault = templates.check_template(text, extracted, self.names)
         if fault is not None:
             return fault
-        for name, column, is_raw in templates.columns_of(text, known, self.names):
+        for name, column, is_raw in templates.columns_of(text, extracted, self.names):
             feed = self._used(name, stream, place)
             # A whole URL may stand raw at the start of a path, so it is judged when it is sent.
             is_part = is_raw and not text.lstrip("{ ").startswith("raw")
@@ -150,7 +150,7 @@ class Feeds:
             return None
         opened = self._files.open(path, format)
         if isinstance(opened, str):
-            fill.fault(opened, part.file.place, "mend the file, or set another format")
+            fill.fault(opened, part.file.place, "fix the file, or set another format")
             return None
         pick: Any = fill.value(part.pick, "shared")
         end: Any = "stop" if pick == "unique" else fill.value(part.end, "loop")

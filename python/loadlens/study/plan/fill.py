@@ -54,7 +54,7 @@ class Filler:
         self._faults.add(message, place, hint)
 
     def _origin(self, later: Later[Any]) -> str:
-        """Which names gave the value that does not fit."""
+        """Name the placeholders whose value does not fit."""
         names = sorted(set(_names_in(later.written)))
         return f" (from {', '.join(f'${name}' for name in names)} in {self._scope})" if names else ""
 

@@ -1,4 +1,4 @@
-"""What `--quick` and `--set` make of a definition, and the differences in words."""
+"""Applies `--quick` and `--set` to a definition, and describes the differences."""
 
 from __future__ import annotations
 
@@ -75,48 +75,48 @@ def _thinned(hold_out: HoldOutPart, factors: Levels) -> HoldOutPart:
 
 
 def differences(full: Definition, thinned: Definition) -> tuple[str, ...]:
-    """What the quick profile changed, one sentence part each."""
-    found = [
+    """Describe the changes made by the quick profile, one clause each."""
+    lines = [
         f"param {name}: {value} instead of {full.params[name]}"
         for name, value in thinned.params.items()
         if value != full.params.get(name)
     ]
     if _word(full.trials, "3") != _word(thinned.trials, "3"):
-        found.append(f"trials: {_word(thinned.trials, '3')} instead of {_word(full.trials, '3')}")
+        lines.append(f"trials: {_word(thinned.trials, '3')} instead of {_word(full.trials, '3')}")
     for name, experiment in full.experiments.items():
         if name not in thinned.experiments:
-            found.append(f"{name}: left out")
+            lines.append(f"{name}: left out")
         else:
-            found += [
+            lines += [
                 f"{name}: {each}" for each in _experiment_differences(experiment, thinned.experiments[name])
             ]
-    return tuple(found)
+    return tuple(lines)
 
 
 def _experiment_differences(full: ExperimentPart, thinned: ExperimentPart) -> list[str]:
-    found = []
+    differences = []
     for key in ("mix", "fresh", "needs_cores"):
         if (before := _word(getattr(full, key), "none")) != (after := _word(getattr(thinned, key), "none")):
-            found.append(f"{key} {after} instead of {before}")
+            differences.append(f"{key} {after} instead of {before}")
     if full.trials is not None and _word(full.trials, "") != _word(thinned.trials, ""):
-        found.append(f"trials as in the whole study instead of {_word(full.trials, '')}")
+        differences.append(f"trials as in the whole study instead of {_word(full.trials, '')}")
     for each in (each for each in fields(LoadPart) if each.name != "place"):
         before, after = (_word(getattr(part.load, each.name, None), "none") for part in (full, thinned))
         if before != after:
-            found.append(f"{each.name} {after} instead of {before}")
+            differences.append(f"{each.name} {after} instead of {before}")
     for factor, levels in (full.factors or {}).items():
         before, after = _listed(levels), _listed((thinned.factors or {}).get(factor, ()))
         if before != after:
-            found.append(f"{factor} {after or 'at its default'} instead of {before}")
+            differences.append(f"{factor} {after or 'at its default'} instead of {before}")
     for factor in thinned.factors or {}:
         if factor not in (full.factors or {}):
-            found.append(f"{factor} {_listed((thinned.factors or {})[factor])} as a factor")
-    found += _hold_out_differences(full.hold_out, thinned.hold_out)
+            differences.append(f"{factor} {_listed((thinned.factors or {})[factor])} as a factor")
+    differences += _hold_out_differences(full.hold_out, thinned.hold_out)
     if full.probes is not thinned.probes:
-        found.append(f"probes {', '.join(thinned.probes or {}) or 'none'}")
+        differences.append(f"probes {', '.join(thinned.probes or {}) or 'none'}")
     if full.reset is not thinned.reset:
-        found.append("another reset")
-    return found
+        differences.append("another reset")
+    return differences
 
 
 def _hold_out_differences(full: HoldOutPart | None, thinned: HoldOutPart | None) -> list[str]:
@@ -191,12 +191,12 @@ def _overridden(definition: Definition, name: str, value: Scalar) -> Definition:
     experiments = {key: _pinned(each, name, value) for key, each in definition.experiments.items()}
     is_factor = any(name in _all_factors(each) for each in definition.experiments.values())
     if not is_factor and name not in definition.params:
-        known = {
+        settable = {
             *definition.params,
             *(key for each in definition.experiments.values() for key in _all_factors(each)),
         }
         raise UsageError(
-            f"--set {name}: the study has no such param", hint=f"known: {', '.join(sorted(known))}"
+            f"--set {name}: the study has no such param", hint=f"known: {', '.join(sorted(settable))}"
         )
     binders = [_binder(each, name) for each in definition.experiments.values()]
     if not is_factor and binders and all(binders):
@@ -227,7 +227,7 @@ def _pinned(experiment: ExperimentPart, name: str, value: Scalar) -> ExperimentP
     if name in factors:
         factors[name] = (_level(factors[name], name, value),)
     if hold_out is not None and name in hold_out.factors:
-        hold_out = None  # its cases are what was asked for, or have no place beside it
+        hold_out = None  # its cases are the ones selected, or do not fit with them
     elif hold_out is not None:
         hold_out = _thinned(hold_out, factors)
         if any(not levels for levels in hold_out.where.values()):
@@ -241,6 +241,6 @@ def _level(levels: tuple[LevelPart, ...], name: str, value: Scalar) -> LevelPart
         if level.name == text or level.binds == {name: value}:
             return level
     if any(set(level.binds) != {name} for level in levels):
-        known = ", ".join(level.name for level in levels)
-        raise UsageError(f"--set {name}={text}: there is no such level", hint=f"levels of {name}: {known}")
+        names = ", ".join(level.name for level in levels)
+        raise UsageError(f"--set {name}={text}: there is no such level", hint=f"levels of {name}: {names}")
     return LevelPart(text, levels[0].place, {name: value})

@@ -1,4 +1,4 @@
-"""What the report is to take and answer: the window of each trial, and PromQL over it."""
+"""Plans the window of each trial that the report uses, and PromQL over it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def window_of(report: Mapping[str, Any]) -> Window:
 
 
 def check(part: ReportPart | None, cases: Iterable[Case], faults: Faults) -> None:
-    """Note windows that no trial has, and expressions that nobody could answer."""
+    """Flag windows that no trial has, and expressions that cannot be evaluated."""
     cases = tuple(cases)
     if part is None:
         return

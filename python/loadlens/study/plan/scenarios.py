@@ -62,7 +62,7 @@ class Steps:
 
     def scenario(self, name: str, weight: float, items: Sequence[StepPart | GroupPart]) -> Scenario:
         """One scenario of a mix."""
-        known: list[str] = []  # what steps so far have extracted
+        so_far: list[str] = []  # what steps so far have extracted
         steps: list[Step] = []
         groups: list[Group] = []
 
@@ -75,8 +75,8 @@ class Steps:
                     title, repeat = self._fill.value(item.group, ""), self._fill.value(item.repeat, 1)
                     groups[place] = Group(title, first, len(steps) - first, repeat)
                 else:
-                    steps.append(self.step(item, name, known))
-                    known.extend(extract.name for extract in steps[-1].extract)
+                    steps.append(self.step(item, name, so_far))
+                    so_far.extend(extract.name for extract in steps[-1].extract)
 
         add(items)
         scenario = Scenario(name, weight, tuple(steps), tuple(groups))
@@ -87,20 +87,20 @@ class Steps:
             self._fill.fault(message, items[0].place, "repeat less, and let users do more iterations")
         return scenario
 
-    def step(self, part: StepPart, default_name: str, known: list[str]) -> Step:
+    def step(self, part: StepPart, default_name: str, extracted: list[str]) -> Step:
         """One request."""
         fill = self._fill
         method, path = part.request
         return Step(
             name=fill.value(part.name, default_name),
             method=method,
-            path=self._template(path, known, "/"),
+            path=self._template(path, extracted, "/"),
             headers=tuple(
-                (name, self._template(value, known, "", in_header=True))
+                (name, self._template(value, extracted, "", in_header=True))
                 for name, value in part.headers.items()
             ),
             auth=self._auth_of(part),
-            body=self._body(part, known),
+            body=self._body(part, extracted),
             expect=tuple(fill.value(status, 200) for status in part.expect),
             checks=self._checks(part.check) if part.check is not None else (),
             extract=tuple(self._extract(name, source) for name, source in part.extract.items()),
@@ -121,24 +121,26 @@ class Steps:
             )
         return own
 
-    def _template(self, later: Later[str], known: list[str], default: str, *, in_header: bool = False) -> str:
+    def _template(
+        self, later: Later[str], extracted: list[str], default: str, *, in_header: bool = False
+    ) -> str:
         text = self._fill.value(later, default)
-        self._check(text, known, later.place, in_header=in_header)
+        self._check(text, extracted, later.place, in_header=in_header)
         return text
 
-    def _check(self, text: str, known: list[str], place: Place, *, in_header: bool = False) -> None:
-        fault = self._feeds.check(text, known, place, self._stream, in_header=in_header)
+    def _check(self, text: str, extracted: list[str], place: Place, *, in_header: bool = False) -> None:
+        fault = self._feeds.check(text, extracted, place, self._stream, in_header=in_header)
         if fault is not None:
             self._fill.fault(fault, place, "{{uuid}}, {{word 12}} and values that earlier steps extract")
 
-    def _body(self, part: StepPart, known: list[str]) -> Body:
+    def _body(self, part: StepPart, extracted: list[str]) -> Body:
         if part.json is not None:
             value = self._fill.value(part.json, None)
             for text in _texts_in(value):
-                self._check(text, known, part.json.place)
+                self._check(text, extracted, part.json.place)
             return Body("json", value=value)
         if part.body is not None:
-            return Body("text", text=self._template(part.body, known, ""))
+            return Body("text", text=self._template(part.body, extracted, ""))
         return Body() if part.file is None else self._file_body(part.file)
 
     def _file_body(self, later: Later[str]) -> Body:
@@ -235,13 +237,13 @@ def scenarios(
     made, step_names = [], set[str]()
     for name, weight in mix.items():
         if name not in definition.scenarios:
-            known = ", ".join(definition.scenarios)
-            fill.fault(f"{name!r} is no scenario", experiment.mix.place, f"scenarios: {known}")
+            names = ", ".join(definition.scenarios)
+            fill.fault(f"{name!r} is no scenario", experiment.mix.place, f"scenarios: {names}")
             continue
         made.append(steps.scenario(name, weight, definition.scenarios[name]))
         for step in made[-1].steps:
             if step.name in step_names:
-                message = f"two steps of the mix are named {step.name!r}; results could not tell them apart"
+                message = f"two steps of the mix are named {step.name!r}; results could not distinguish them"
                 fill.fault(message, experiment.mix.place, "rename one")
             step_names.add(step.name)
     return tuple(made)

@@ -64,7 +64,7 @@ def services(definition: Definition, fill: Filler) -> tuple[Service, ...]:
 def _with_scraped(made: tuple[Service, ...], definition: Definition, fill: Filler) -> tuple[Service, ...]:
     """The services; Prometheus with what it scrapes: what its study says, or all that have metrics."""
     scraped = tuple(service.name for service in made if service.scrape is not None)
-    found = []
+    planned = []
     for service in made:
         if service.use == "prometheus":
             part = definition.services[service.name]
@@ -76,8 +76,8 @@ def _with_scraped(made: tuple[Service, ...], definition: Definition, fill: Fille
                     f"service {service.name} has nothing to scrape", part.place, "scrape: {} of a service"
                 )
             service = replace(service, over=service.over or scraped)
-        found.append(service)
-    return tuple(found)
+        planned.append(service)
+    return tuple(planned)
 
 
 def _service(name: str, part: ServicePart, folder: str, fill: Filler) -> Service:
@@ -228,10 +228,10 @@ def _stop(part: ServicePart, fill: Filler) -> Stop:
 
 
 def _inside(part: ServicePart, fill: Filler) -> Inside:
-    told = part.model
-    if told is None:
+    inside = part.model
+    if inside is None:
         return Inside()
-    return Inside(workers=fill.value(told.workers, 1), threads=fill.value(told.threads, 0))
+    return Inside(workers=fill.value(inside.workers, 1), threads=fill.value(inside.threads, 0))
 
 
 def _limits(part: ServicePart, fill: Filler) -> Limits:
@@ -276,22 +276,24 @@ def _scrape(part: ServicePart, use: Use, fill: Filler) -> Scrape | None:
 
 
 def entry(definition: Definition, fill: Filler) -> Entry:
-    """Where the load goes; faults when a filled name leads nowhere."""
-    found = fill.value(definition.entry, Entry())
+    """Return the target of the load; a fault if a filled name leads nowhere."""
+    target = fill.value(definition.entry, Entry())
     place = definition.entry.place
-    if found.url is not None:
+    if target.url is not None:
         if definition.services:
             fill.fault(
                 "with a URL as entry nothing is started, but there are services", place, "remove services"
             )
-        secured = definition.tls is not None or found.url.startswith("https:")
-        return replace(found, tls=_tls(definition.tls, definition.folder, fill) if secured else None)
+        secured = definition.tls is not None or target.url.startswith("https:")
+        return replace(target, tls=_tls(definition.tls, definition.folder, fill) if secured else None)
     present = [name for name, part in definition.services.items() if fill.value(part.when, default=True)]
-    if found.service is not None and found.service not in present:
-        known = ", ".join(present) or "none"
-        fill.fault(f"entry {found.service!r} is no service", place, f"services: {known}")
+    if target.service is not None and target.service not in present:
+        names = ", ".join(present) or "none"
+        fill.fault(f"entry {target.service!r} is no service", place, f"services: {names}")
     return (
-        found if definition.tls is None else replace(found, tls=_tls(definition.tls, definition.folder, fill))
+        target
+        if definition.tls is None
+        else replace(target, tls=_tls(definition.tls, definition.folder, fill))
     )
 
 
@@ -367,7 +369,7 @@ def _pem(later: Later[str] | None, what: str, folder: str, fill: Filler) -> PemF
 
 
 def reset(part: ResetPart | None, fill: Filler) -> Reset | None:
-    """How the data are put back."""
+    """Return the reset of the data."""
     if part is None:
         return None
     return Reset(

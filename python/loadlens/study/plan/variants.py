@@ -1,4 +1,4 @@
-"""Which of several ways to run a service is taken: the one asked for, or the first that can run here."""
+"""Chooses the variant of a service: the requested one, or the first that can run on this machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def with_variants(definition: Definition, chosen: Mapping[str, str], has_program
     """
     for service, variant in chosen.items():
         part = definition.services.get(service)
-        known = ", ".join(part.variants if part else definition.services) or "none"
+        names = ", ".join(part.variants if part else definition.services) or "none"
         if part is None or variant not in part.variants:
             what = f"service {service} has no variant {variant!r}" if part else f"{service!r} is no service"
-            raise UsageError(what, where="--variant", hint=f"known: {known}")
+            raise UsageError(what, where="--variant", hint=f"known: {names}")
     services = {
         name: _taken(part, chosen.get(name), has_program) if part.variants else part
         for name, part in definition.services.items()

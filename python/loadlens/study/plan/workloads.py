@@ -60,7 +60,7 @@ class Loads:
         # of either is set aside unless asked for.
         has_start = requests is not None or part.iterations is not None or _has_shape(workload)
         driver = fill.value(part.driver, OURS)
-        # Nor is anything of a load that another program makes: it tells of the whole.
+        # Nor does another tool's load: the tool reports only the whole.
         is_automatic = part.warmup is None and not has_start and driver == OURS
         warmup_ns = None if is_automatic else fill.value(part.warmup, None) if part.warmup is not None else 0
         return Load(
@@ -76,7 +76,7 @@ class Loads:
     def _cookies(self, part: LoadPart, workload: Closed | Open) -> Cookies:
         cookies: Cookies = self._fill.value(part.cookies, "iteration")
         if part.cookies is not None and cookies == "keep" and isinstance(workload, Open):
-            message = "each arrival of an open load is somebody new, so nobody is there to keep cookies"
+            message = "cookies need users: each arrival of an open load is a new user"
             self._fill.fault(message, part.cookies.place, "iteration keeps them as long as an arrival lasts")
         return cookies
 
@@ -163,15 +163,15 @@ class Loads:
         if self._read_due_times is None:
             self._fill.fault("due times cannot be read here", later.place)
             return None
-        found = self._read_due_times(str(self._folder / text.file), text)
-        if isinstance(found, Replay):
-            return found
-        for fault in found:
+        due_times = self._read_due_times(str(self._folder / text.file), text)
+        if isinstance(due_times, Replay):
+            return due_times
+        for fault in due_times:
             self._fill.fault(fault, later.place, "due times one a line, rising: 0, 0.25, 1.5")
         return None
 
     def _duration_ns(self, part: LoadPart, workload: Closed | Open, warmup_ns: int | None) -> int | None:
-        """What the study says, or what is left of the shape after the warm-up."""
+        """Return the duration of the study, or the rest of the shape after the warm-up."""
         duration_ns = self._fill.optional(part.duration)
         levels = workload.profile
         if duration_ns is not None or levels is None or levels.repeats or part.ramp is not None:
@@ -193,7 +193,7 @@ class Loads:
 
 
 def _has_shape(workload: Closed | Open) -> bool:
-    """Whether it begins in a way of its own that is not a ramp."""
+    """True if the load starts in its own way, other than by a ramp."""
     levels: Profile | None = workload.profile
     is_ramp = (
         isinstance(workload, Open) and levels is not None and len(levels.segments) == 1 and not levels.repeats
