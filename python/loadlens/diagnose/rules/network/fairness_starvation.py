@@ -1,7 +1,7 @@
 """Some connections are served far less often than others.
 
 **Means.** Users on some connections wait many times as long as users on others, and go on doing so: an
-unfair lock or queue, an accept that favours whoever it knows, a shard or class that connections are bound
+unfair lock or queue, an accept that favours some clients, a shard or class that connections are bound
 to. A mean over all of them hides it.
 
 **Needs.** Among at least 10 connections that lived all the time and answered 100 requests each on average:
@@ -26,13 +26,15 @@ they have in common.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.estimate.connection_use import STARVING_JAIN, STARVING_RATIO
 from loadlens.measure.curve import working
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.present import numbers
 
 ID = "fairness.starvation"
@@ -43,8 +45,8 @@ STAYS_WORSE = 2.0  # best over worst: with an index that is low
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A level whose connections can be compared."""
+class UnevenConnections:
+    """The connections of one level, and how unevenly they are served."""
 
     curve: Curve
     step: Step
@@ -54,111 +56,84 @@ class Look:
 
     @property
     def starves(self) -> bool:
-        """Whether some get far less."""
+        """True if some get far less."""
         return self.ratio.point >= STARVING_RATIO or (
             self.evenness < STARVING_JAIN and self.ratio.point >= STAYS_WORSE
         )
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every closed level with enough connections; the calmest that shows it best speaks."""
-    looks = [look for curve in facts.curves if curve.is_closed for look in _looks(curve)]
-    if not looks:
-        return NotAssessed(ID, TITLE, _why_not(facts))
-    starving = [look for look in looks if look.starves]
-    if not starving:
-        worst = max(looks, key=lambda look: look.ratio.point)
-        return Absent(
-            ID,
-            TITLE,
-            f"the best served tenth of {worst.watch.lasting} connections got {numbers.short(worst.ratio)} "
-            f"times as many as the worst at {worst.step.load:g} users (limit {STARVING_RATIO:g}), Jain's "
-            f"index {worst.evenness:.2f}",
+def observe(facts: Facts) -> Sequence[UnevenConnections] | Lacking | Nothing:
+    """Return the closed levels on which connections starve, by load."""
+    watched = [(c, s, s.connections) for c in facts.curves for s in c.steps if s.connections is not None]
+    levels = [
+        UnevenConnections(curve, step, watch, watch.best_over_worst, watch.evenness)
+        for curve, step, watch in watched
+        if curve.is_closed and watch.evenness is not None and isinstance(watch.best_over_worst, Estimate)
+    ]
+    if not watched:
+        return Lacking("needs connections one by one: what made the load tells of none")
+    if not levels:
+        return Lacking(
+            "needs 10 connections that live all the time with 100 requests each on average; there were "
+            f"{max(watch.lasting for _, _, watch in watched)} at most that lived, or they had fewer"
         )
-    found = [finding for look in starving if (finding := _finding(look)) is not None]
-    if not found:
-        return Absent(ID, TITLE, grading.unclear(_signals(starving[0])))
-    return max(found, key=lambda finding: finding.grade)  # of equals the first: the calmest
-
-
-def _looks(curve: Curve) -> list[Look]:
-    found = []
-    for step in curve.steps:
-        watch = step.connections
-        if watch is None or watch.evenness is None or not isinstance(watch.best_over_worst, Estimate):
-            continue
-        found.append(Look(curve, step, watch, watch.best_over_worst, watch.evenness))
-    return found
-
-
-def _why_not(facts: Facts) -> str:
-    most = [s.connections.lasting for c in facts.curves for s in c.steps if s.connections is not None]
-    if not most:
-        return "needs connections one by one: what made the load tells of none"
-    return (
-        f"needs 10 connections that live all the time with 100 requests each on average; there were "
-        f"{max(most)} at most that lived, or they had fewer"
+    starving = [level for level in levels if level.starves]
+    worst = max(levels, key=lambda level: level.ratio.point)
+    return starving or Nothing(
+        f"the best served tenth of {worst.watch.lasting} connections got {numbers.short(worst.ratio)} "
+        f"times as many as the worst at {worst.step.load:g} users (limit {STARVING_RATIO:g}), Jain's "
+        f"index {worst.evenness:.2f}"
     )
 
 
-def _finding(look: Look) -> Finding | None:
-    signals = _signals(look)
-    rivals = [_mix_rival(look), _backend_rival(look), grading.generator_rival(look.step)]
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    ratio, users = numbers.short(look.ratio), f"{look.step.load:g} users"
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, max(0.0, 1 - look.evenness)),
-        scope=look.curve.label,
-        statement=grading.statement(
-            f"The worst served connections get 1 of {ratio} requests that the best get, at {users}"
-        ),
-        explanation=f"{look.watch.lasting} connections lived all the time; Jain's index of their requests is "
-        f"{look.evenness:.2f} (1: all alike).",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice="Find out what the starved connections have in common, and serve first come, first served: a "
-        f"mean of {numbers.short(look.step.response.mean)} hides users who wait {ratio} times as long.",
-        confirm=f"{users} on new connections: the same index, other victims",
-        unknown=("which requests had the starved connections in common",),
-        curves=(look.curve.label,),
-    )
-
-
-def _signals(look: Look) -> list[grading.Signal]:
+def claim(facts: Facts, level: UnevenConnections) -> Claim:
+    """Hold the starving connections against requests or backends that differ."""
+    ratio, step = level.ratio, level.step
     text = (
-        f"the best served tenth got {numbers.shown(look.ratio)} times as many requests as the worst "
-        f"(limit {STARVING_RATIO:g}), Jain's index {look.evenness:.2f} (limit {STARVING_JAIN:g})"
+        f"the best served tenth got {numbers.shown(ratio)} times as many requests as the worst "
+        f"(limit {STARVING_RATIO:g}), Jain's index {level.evenness:.2f} (limit {STARVING_JAIN:g})"
     )
-    chip = f"best over worst {look.ratio.point:.3g}"
-    if look.ratio.point >= STARVING_RATIO:
-        ratio = grading.at_least("connections.ratio", look.ratio, STARVING_RATIO, text=text, chip=chip)
+    chip = f"best over worst {ratio.point:.3g}"
+    apart = grading.stated("connections.ratio", level.starves, text=text, chip=chip)
+    if ratio.point >= STARVING_RATIO:
+        apart = grading.at_least("connections.ratio", ratio, STARVING_RATIO, text=text, chip=chip)
+    processes, classes = len(working(step)), len(step.classes)
+    if processes == 1:
+        serve = "one process serves all"
+        together = grading.stated("connections.together", True, text=serve, chip="one process")
+        backends = grading.rival("uneven backends", serve, True)
     else:
-        ratio = grading.stated("connections.ratio", look.starves, text=text, chip=chip)
-    return [ratio, _together(look)]
+        several = f"{processes} processes serve" if processes else ""
+        serve = f"{several or 'which processes serve is not known'}: connections may differ in where they go"
+        together = grading.stated("connections.together", None, text=serve)
+        backends = grading.rival("uneven backends", several or "which processes serve was not watched", None)
+    asked = "all connections ask for the same" if classes == 1 else f"{classes} classes of requests"
+    mix = grading.rival("other requests on other connections", asked, True if classes == 1 else None)
+
+    def words(_: Grade) -> Words:
+        times, users = numbers.short(ratio), f"{step.load:g} users"
+        return Words(
+            statement=f"The worst served connections get 1 of {times} requests that the best get, at {users}",
+            explanation=f"{level.watch.lasting} connections lived all the time; Jain's index of their "
+            f"requests is {level.evenness:.2f} (1: all alike).",
+            advice="Find out what the starved connections have in common, and serve first come, first "
+            f"served: a mean of {numbers.short(step.response.mean)} hides users who wait {times} times as "
+            "long.",
+            confirm=f"{users} on new connections: the same index, other victims",
+            impact=1 - level.evenness,
+            unknown=("which requests had the starved connections in common",),
+        )
+
+    return on_curve(level.curve, [apart, together], [mix, backends, grading.generator_rival(step)], words)
 
 
-def _together(look: Look) -> grading.Signal:
-    """Whether all connections go to the same place."""
-    name, processes = "connections.together", len(working(look.step))
-    if processes == 1:
-        return grading.stated(name, True, text="one process serves all", chip="one process")
-    known = f"{processes} processes serve" if processes else "which processes serve is not known"
-    return grading.stated(name, None, text=f"{known}: connections may differ in where they go")
+def _lightest(pairs: Sequence[tuple[UnevenConnections, Finding]]) -> Finding:
+    """The finding of the highest grade, and of equals the one at the lightest load."""
+    return max((finding for _, finding in pairs), key=lambda finding: finding.grade)
 
 
-def _mix_rival(look: Look) -> Counter:
-    classes = len(look.step.classes)
-    text = "all connections ask for the same" if classes == 1 else f"{classes} classes of requests"
-    return grading.rival("other requests on other connections", text, True if classes == 1 else None)
+def _silence(facts: Facts, levels: Sequence[UnevenConnections]) -> str:
+    return grading.unclear(claim(facts, levels[0]).signals)
 
 
-def _backend_rival(look: Look) -> Counter:
-    processes = len(working(look.step))
-    if processes == 1:
-        return grading.rival("uneven backends", "one process serves all", True)
-    text = f"{processes} processes serve" if processes else "which processes serve was not watched"
-    return grading.rival("uneven backends", text, None)
+assess = assessing(ID, TITLE, observe, claim, choose=_lightest, silence=_silence)

@@ -1,7 +1,7 @@
 """Answers take their time on the way: bandwidth is the limit.
 
-**Means.** Large answers share a way that bears so many bytes a second. The service has long written an answer
-while its last bytes still come; more users share the same bytes.
+**Means.** Large answers share a link that carries so many bytes per second. The service has long written an
+answer while its last bytes still come; more users share the same bytes.
 
 **Needs.** Throughput has stopped growing; at the highest load at least 40 % of the time of a request lies
 between the first and the last byte of its answer, twice as long as at the lightest load or longer; answers
@@ -24,13 +24,17 @@ to bring more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, for_all, on_curve
 from loadlens.diagnose.observe.curve_signals import gain_signal, room_signal
 from loadlens.estimate.saturation import BEYOND_KNEE, GAIN_PER_DOUBLING
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, coming_share, completed
 from loadlens.model.facts import Curve, Facts, ReceivedWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Estimate, Grade
 from loadlens.present import load_text, numbers
 
 ID = "network.bound"
@@ -50,70 +54,104 @@ FULL_LOOP = 0.85  # of the time, of a process in which one thread does it all
 FULL_MACHINE = 0.9  # of its cores
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the plateau of every curve."""
-    looked = [(curve, levels) for curve in facts.curves if (levels := _levels(curve))]
-    if not looked:
-        return NotAssessed(ID, TITLE, "bytes and times of the parts of answers were not recorded")
-    found = [f for curve, levels in looked if (f := _finding(facts, curve, levels)) is not None]
-    if found:
-        return grading.for_all(found)
-    curve, levels = max(looked, key=lambda pair: _share(pair[1][-1][1]))
-    return Absent(ID, TITLE, _silence(facts, curve, levels))
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level at which bytes and times of the parts of answers are known."""
+
+    step: Step
+    received: ReceivedWatch
 
 
-Levels = list[tuple[Step, ReceivedWatch]]
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """The answers of a curve on their way."""
+
+    curve: Curve
+    levels: tuple[Level, ...]  # by load
+
+    @property
+    def share(self) -> float:
+        """Share of a request's time on the way at the highest load."""
+        return coming_share(self.levels[-1].received) or 0.0
 
 
-def _levels(curve: Curve) -> Levels:
-    """The levels at which all of it is known, ascending."""
-    return [
-        (step, received)
-        for step in curve.steps
-        if (received := step.received) is not None
-        and all(isinstance(f, Estimate) for f in (received.bytes_per_s, received.waited, received.coming))
+def observe(facts: Facts) -> Sequence[Transfers] | Lacking:
+    """Return the curves whose answers were timed in parts."""
+    transfers = [
+        Transfers(curve, levels)
+        for curve in facts.curves
+        if (
+            levels := tuple(Level(s, s.received) for s in curve.steps if s.received and _is_whole(s.received))
+        )
+    ]
+    return transfers or Lacking("bytes and times of the parts of answers were not recorded")
+
+
+def _is_whole(received: ReceivedWatch) -> bool:
+    parts = (received.bytes_per_s, received.waited, received.coming)
+    return all(isinstance(part, Estimate) for part in parts)
+
+
+def claim(facts: Facts, transfers: Transfers) -> Claim:
+    """Hold the way of the answers against its plateau, the size of answers, and full processors."""
+    curve, levels, share = transfers.curve, transfers.levels, transfers.share
+    step, top = levels[-1].step, levels[-1].received
+    done, rate = completed(step), figures.point(top.bytes_per_s)
+    each = rate / done if done > 0 else 0.0  # bytes of an answer
+    first, last = figures.point(levels[0].received.coming), figures.point(top.coming)
+    signals = [
+        grading.stated(
+            "answer.bytes",
+            each >= LEAST_BYTES,
+            text=f"an answer has {numbers.with_unit(each, 'bytes')} "
+            f"(limit {numbers.with_unit(LEAST_BYTES, 'bytes')})",
+            chip=f"{numbers.with_unit(each, 'bytes')} an answer",
+        ),
+        grading.stated(
+            "answer.coming",
+            share >= COMING,
+            text=f"{numbers.percent(share)} of a request's time lies between the first and the last byte of "
+            f"its answer (limit {numbers.percent(COMING)})",
+            chip=f"{numbers.percent(share)} of the time on the way",
+        ),
+        grading.stated(
+            "answer.grown",
+            None if len(levels) < 2 else last >= GROWN * first,
+            text=f"an answer comes within {numbers.with_unit(last, 's')}, {numbers.with_unit(first, 's')} at "
+            f"the lightest load (limit {GROWN:g} times)",
+        ),
+        *_plateau(curve, levels),
+        _cores(curve, step),
+    ]
+    name, busy = "processors of the machine", step.host_cpu
+    machine = grading.rival(name, "the machine as a whole was not watched", None)
+    if isinstance(busy, Estimate):
+        used = f"{busy.point:.2f} of {facts.cores} cores are busy"
+        machine = grading.rival(name, used, busy.point < FULL_MACHINE * facts.cores)
+    slow = "answers of one size only: half the size would show whether it is bytes or time"
+    rivals = [
+        machine,
+        grading.generator_rival(step),
+        grading.rival("a service that writes slowly", slow, None),
     ]
 
+    def words(_: Grade) -> Words:
+        rate_text, size = numbers.with_unit(rate, "bytes/s"), numbers.with_unit(each, "bytes")
+        return Words(
+            statement=f"Answers stop at {rate_text}: {numbers.percent(share)} of the time is on the way",
+            explanation=f"At {load_text.load_with_unit(curve, step)} an answer of {size} "
+            f"comes within {numbers.short(top.coming)} of its first byte.",
+            advice=f"Compress or shorten answers: at {rate_text} half of {size} bears "
+            f"{numbers.with_unit(2 * rate / each, '1/s')}.",
+            confirm="answers of half the size: throughput doubles and bytes per second stay",
+            impact=share,
+        )
 
-def _share(received: ReceivedWatch) -> float:
-    return coming_share(received) or 0.0
-
-
-def _each(step: Step, received: ReceivedWatch) -> float:
-    """Bytes of an answer."""
-    done = completed(step)
-    return figures.point(received.bytes_per_s) / done if done > 0 else 0.0
-
-
-def _signals(curve: Curve, levels: Levels) -> list[grading.Signal]:
-    step, top = levels[-1]
-    share, each = _share(top), _each(step, top)
-    first, last = figures.point(levels[0][1].coming), figures.point(top.coming)
-    coming = grading.stated(
-        "answer.coming",
-        share >= COMING,
-        text=f"{numbers.percent(share)} of a request's time lies between the first and the last byte of its "
-        f"answer (limit {numbers.percent(COMING)})",
-        chip=f"{numbers.percent(share)} of the time on the way",
-    )
-    grown = grading.stated(
-        "answer.grown",
-        None if len(levels) < 2 else last >= GROWN * first,
-        text=f"an answer comes within {numbers.with_unit(last, 's')}, {numbers.with_unit(first, 's')} at the "
-        f"lightest load (limit {GROWN:g} times)",
-    )
-    size = grading.stated(
-        "answer.bytes",
-        each >= LEAST_BYTES,
-        text=f"an answer has {numbers.with_unit(each, 'bytes')} "
-        f"(limit {numbers.with_unit(LEAST_BYTES, 'bytes')})",
-        chip=f"{numbers.with_unit(each, 'bytes')} an answer",
-    )
-    return [size, coming, grown, *_plateau(curve, levels), _cores(curve, step)]
+    return on_curve(curve, signals, rivals, words)
 
 
-def _plateau(curve: Curve, levels: Levels) -> list[grading.Signal]:
-    """Whether more users bring nothing, and the bytes per second of all of them are the same."""
+def _plateau(curve: Curve, levels: Sequence[Level]) -> list[grading.Signal]:
+    """More users bring nothing, and the bytes per second of all of them are the same."""
     capacity = capacity_of(curve)
     if not isinstance(capacity, Capacity):
         return [grading.stated("throughput.gain", None, text=capacity.reason)]
@@ -121,10 +159,9 @@ def _plateau(curve: Curve, levels: Levels) -> list[grading.Signal]:
     is_flat = gain < GAIN_PER_DOUBLING and capacity.saturation.verdict != "underdriven"
     flat = gain_signal("throughput.gain", gain, is_flat)
     knee, begins = capacity.saturation.knee, capacity.saturation.plateau_from
-    # A level hardly below the plateau is as full: what the pipe bears varies between trials.
+    # A level hardly below the plateau is as full: what the pipe carries varies between trials.
     full_from = begins if knee is None else min(begins, BEYOND_KNEE * knee)
-    beyond = [level for level in levels if level[0].load >= full_from]
-    rates = [figures.point(received.bytes_per_s) for _, received in beyond]
+    rates = [figures.point(level.received.bytes_per_s) for level in levels if level.step.load >= full_from]
     if len(rates) < 2:
         return [
             flat,
@@ -158,44 +195,10 @@ def _cores(curve: Curve, step: Step) -> grading.Signal:
     return room_signal(curve, step, MOST_CORES)
 
 
-def _rivals(facts: Facts, step: Step) -> list[Counter]:
-    busy = step.host_cpu
-    name = "processors of the machine"
-    machine = grading.rival(name, "the machine as a whole was not watched", None)
-    if isinstance(busy, Estimate):
-        text = f"{busy.point:.2f} of {facts.cores} cores are busy"
-        machine = grading.rival(name, text, busy.point < FULL_MACHINE * facts.cores)
-    slow = "answers of one size only: half the size would show whether it is bytes or time"
-    return [machine, grading.generator_rival(step), grading.rival("a service that writes slowly", slow, None)]
+def _silence(facts: Facts, transfers: Sequence[Transfers]) -> str:
+    """The objection on the curve whose answers are on their way for the largest share of the time."""
+    longest = claim(facts, max(transfers, key=lambda observed: observed.share))
+    return grading.reason(longest.signals, longest.rivals)
 
 
-def _finding(facts: Facts, curve: Curve, levels: Levels) -> Finding | None:
-    step, top = levels[-1]
-    signals, rivals = _signals(curve, levels), _rivals(facts, step)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    rate, each = numbers.with_unit(figures.point(top.bytes_per_s), "bytes/s"), _each(step, top)
-    share = _share(top)
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=share,
-        scope=curve.label,
-        statement=grading.statement(
-            f"Answers stop at {rate}: {numbers.percent(share)} of the time is on the way"
-        ),
-        explanation=f"At {load_text.load_with_unit(curve, step)} an answer of "
-        f"{numbers.with_unit(each, 'bytes')} "
-        f"comes within {numbers.short(top.coming)} of its first byte.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"Compress or shorten answers: at {rate} half of {numbers.with_unit(each, 'bytes')} bears "
-        f"{numbers.with_unit(2 * figures.point(top.bytes_per_s) / each, '1/s')}.",
-        confirm="answers of half the size: throughput doubles and bytes per second stay",
-        curves=(curve.label,),
-    )
-
-
-def _silence(facts: Facts, curve: Curve, levels: Levels) -> str:
-    return grading.reason(_signals(curve, levels), _rivals(facts, levels[-1][0]))
+assess = assessing(ID, TITLE, observe, claim, choose=for_all, silence=_silence)

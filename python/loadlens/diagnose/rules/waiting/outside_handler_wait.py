@@ -29,16 +29,18 @@ them. Measure response times where clients are, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.observe import places as held
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve
+from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Interval
 from loadlens.estimate.saturation import BEYOND_KNEE
 from loadlens.measure.curve import dearest, waited_to_ask
 from loadlens.model.facts import Curve, Facts, Places, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers, words
 
 ID = "outside.handler-wait"
@@ -54,8 +56,8 @@ MOSTLY = 0.5  # of the time outside
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The dearest requests of a curve at its highest load, at the client and inside."""
+class TimeOutside:
+    """The costliest requests of a curve at its highest load, at the client and inside."""
 
     curve: Curve
     step: Step
@@ -64,170 +66,154 @@ class Look:
     gauge: Places | None  # requests inside
 
     @property
-    def outside_s(self) -> float:
+    def seconds(self) -> float:
         """Seconds before the handler, and on the way."""
         return self.client.point - self.inside.point
 
     @property
     def share(self) -> Interval:
-        """Of the response time."""
+        """Share of the response time."""
 
         def ratio(inside: float | None, client: float | None) -> float | None:
             return None if inside is None or not client else max(0.0, 1 - inside / client)
 
         return Interval(
-            max(0.0, self.outside_s / self.client.point),
+            max(0.0, self.seconds / self.client.point),
             ratio(self.inside.high, self.client.low),
             ratio(self.inside.low, self.client.high),
             float(min(self.client.samples, self.inside.samples)),
             "difference of two means",
         )
 
+    @property
+    def load(self) -> str:
+        """The load, in words."""
+        return words.users(self.step.load) if self.curve.is_closed else f"{self.step.load:g}/s"
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every curve whose service tells what its handlers take; the largest gap speaks."""
-    looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
-    if not looks:
-        return NotAssessed(
-            ID, TITLE, "needs the time inside the handler: a log of the service, or counters of times by path"
-        )
-    looks.sort(key=lambda look: look.share.point, reverse=True)
-    found = grading.first(_finding(facts, look) for look in looks)
-    return found or Absent(ID, TITLE, _silence(facts, looks[0]))
+    @property
+    def count_inside(self) -> float | None:
+        """Requests inside by their gauge; none: it was not read."""
+        return limits.point(self.gauge.held) if self.gauge is not None else None
 
 
-def _look(curve: Curve) -> Look | None:
-    for step in reversed(curve.steps):
-        dear = dearest(curve, step)
-        inside, client = (None, None) if dear is None else (dear.inside, dear.response.mean)
-        if isinstance(inside, Estimate) and isinstance(client, Estimate):
-            gauges = [one for one in step.places if one.kind == "requests"]
-            # Of several the one that counts most is the outermost; others may count calls to elsewhere.
-            outermost = max(gauges, key=lambda one: held.point(one.held) or 0.0, default=None)
-            return Look(curve, step, client, inside, outermost)
-    return None
-
-
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    signals, rivals = _signals(facts, look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    inside = max(1, round(_inside(look)))
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=look.share.point,
-        scope=look.curve.label,
-        statement=grading.statement(
-            f"{numbers.percent(look.share.point)} of the time passes before the handler: "
-            f"{numbers.with_unit(look.outside_s, 's')} of {numbers.with_unit(look.client.point, 's')}"
-        ),
-        explanation=f"At {_load(look)} clients wait {numbers.shown(look.client)}; {look.inside.metric} says "
-        f"{numbers.short(look.inside)}: the service sees {numbers.percent(1 - look.share.point)} of it.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"About {words.plural(inside, 'request is', 'requests are')} inside at once: admit more if "
-        "what they wait for can serve more, else put a bounded queue with a short time-out before the "
-        "handler.",
-        confirm=f"{words.users(inside)}: the gap closes",
-        curves=(look.curve.label,),
+def observe(facts: Facts) -> Sequence[TimeOutside] | Lacking:
+    """Return the curves whose service says what its handlers take, the one with the largest gap first."""
+    gaps = [gap for curve in facts.curves if (gap := _at_highest_load(curve)) is not None]
+    gaps.sort(key=lambda gap: gap.share.point, reverse=True)
+    return gaps or Lacking(
+        "needs the time inside the handler: a log of the service, or counters of times by path"
     )
 
 
-def _load(look: Look) -> str:
-    return words.users(look.step.load) if look.curve.is_closed else f"{look.step.load:g}/s"
+def _at_highest_load(curve: Curve) -> TimeOutside | None:
+    for step in reversed(curve.steps):
+        request = dearest(curve, step)
+        inside, client = (None, None) if request is None else (request.inside, request.response.mean)
+        if isinstance(inside, Estimate) and isinstance(client, Estimate):
+            gauges = [places for places in step.places if places.kind == "requests"]
+            # Of several the one that counts most is the outermost; others may count calls to elsewhere.
+            outermost = max(gauges, key=lambda places: limits.point(places.held) or 0.0, default=None)
+            return TimeOutside(curve, step, client, inside, outermost)
+    return None
 
 
-def _signals(facts: Facts, look: Look) -> list[grading.Signal]:
-    share, inside = look.share, f"{look.inside.metric} says {numbers.short(look.inside)}"
-    return [
-        waits.cpu_signal(facts, look.curve, look.step),
+def claim(facts: Facts, gap: TimeOutside) -> Claim:
+    """Hold the gap against its growth with the load, the number inside, and other ways to wait."""
+    share, client, inside = gap.share, gap.client, gap.inside
+    signals = [
+        waits.cpu_signal(facts, gap.curve, gap.step),
         grading.at_least(
             "handler.outside",
             share,
             IN_LINE,
-            text=f"clients wait {numbers.short(look.client)}, {inside}: "
+            text=f"clients wait {numbers.short(client)}, {inside.metric} says {numbers.short(inside)}: "
             f"{numbers.percent(share.point)} outside (limit {numbers.percent(IN_LINE)})",
             chip=f"{numbers.percent(share.point)} outside the handler",
         ),
-        _grown(look),
-        _bounded(look),
-        *([] if _has_full_threads(look) else waits.link_signals(look.step)),
+        _grown(gap),
+        _bounded(gap),
     ]
+    pools = [places for places in gap.step.places if places.kind == "threads"]
+    taken = [(limits.point(pool.held) or 0.0, limits.point(pool.bound) or math.inf) for pool in pools]
+    if not any(busy >= limits.TAKEN_UP * bound for busy, bound in taken):  # else a gauge says for what
+        signals += waits.link_signals(gap.step)
+
+    def text(_: Grade) -> Words:
+        count = gap.count_inside
+        count = max(1, round(count if count is not None else _by_little(gap.curve, gap.step) or 1.0))
+        return Words(
+            statement=f"{numbers.percent(share.point)} of the time passes before the handler: "
+            f"{numbers.with_unit(gap.seconds, 's')} of {numbers.with_unit(client.point, 's')}",
+            explanation=f"At {gap.load} clients wait {numbers.shown(client)}; {inside.metric} says "
+            f"{numbers.short(inside)}: the service sees {numbers.percent(1 - share.point)} of it.",
+            advice=f"About {words.plural(count, 'request is', 'requests are')} inside at once: admit more if "
+            "what they wait for can serve more, else put a bounded queue with a short time-out before the "
+            "handler.",
+            confirm=f"{words.users(count)}: the gap closes",
+            impact=share.point,
+        )
+
+    return on_curve(
+        gap.curve, signals, [*waits.rivals_at(facts, gap.curve, gap.step), _connecting(gap)], text
+    )
 
 
-def _has_full_threads(look: Look) -> bool:
-    """Whether a gauge says what the wait is for."""
-    pools = [one for one in look.step.places if one.kind == "threads"]
-    told = [(held.point(one.held) or 0.0, held.point(one.bound) or math.inf) for one in pools]
-    return any(busy >= held.TAKEN_UP * bound for busy, bound in told)
-
-
-def _grown(look: Look) -> grading.Signal:
+def _grown(gap: TimeOutside) -> grading.Signal:
     """Without load the way there and back takes what it takes: only what came with the load is a line."""
-    first = look.curve.steps[0]
-    dear = dearest(look.curve, first)
-    calm = None if dear is None or first is look.step else dear.response.mean
-    inside = None if dear is None else dear.inside
-    if not isinstance(calm, Estimate) or not isinstance(inside, Estimate):
+    first = gap.curve.steps[0]
+    request = dearest(gap.curve, first)
+    client = None if request is None or first is gap.step else request.response.mean
+    inside = None if request is None else request.inside
+    if not isinstance(client, Estimate) or not isinstance(inside, Estimate):
         return grading.stated(
             "handler.gap-grew", None, text="the time inside at a lower load was not measured"
         )
-    before = max(0.0, calm.point - inside.point)
-    calm_s, now_s = numbers.with_unit(before, "s"), numbers.with_unit(look.outside_s, "s")
-    needed_s = max(IN_LINE * look.client.point, LEAST_GROWTH_S)
+    before = max(0.0, client.point - inside.point)
+    before_s, now_s = numbers.with_unit(before, "s"), numbers.with_unit(gap.seconds, "s")
+    needed_s = max(IN_LINE * gap.client.point, LEAST_GROWTH_S)
     text = (
-        f"outside: {calm_s} at the lowest load, {now_s} at {_load(look)} "
+        f"outside: {before_s} at the lowest load, {now_s} at {gap.load} "
         f"(limit {numbers.with_unit(needed_s, 's')} more)"
     )
-    return grading.stated("handler.gap-grew", look.outside_s - before >= needed_s, text=text)
+    return grading.stated("handler.gap-grew", gap.seconds - before >= needed_s, text=text)
 
 
-def _bounded(look: Look) -> grading.Signal:
-    flying = look.step.in_flight
-    known = held.point(look.gauge.held) if look.gauge is not None else None
-    if look.gauge is not None and known is not None and isinstance(flying, Estimate):
+def _bounded(gap: TimeOutside) -> grading.Signal:
+    """Only so many are inside, by their gauge or by Little's law."""
+    flying, count = gap.step.in_flight, gap.count_inside
+    if gap.gauge is not None and count is not None and isinstance(flying, Estimate):
         text = (
-            f"{held.told(look.gauge.held)} of {flying.point:.3g} in flight (limit {numbers.percent(INSIDE)})"
+            f"{limits.told(gap.gauge.held)} of {flying.point:.3g} in flight (limit {numbers.percent(INSIDE)})"
         )
         return grading.stated(
-            "handler.in-flight", known <= INSIDE * flying.point, text=text, chip=f"{known:.3g} inside"
+            "handler.in-flight", count <= INSIDE * flying.point, text=text, chip=f"{count:.3g} inside"
         )
-    below = [step for step in look.curve.steps if step.load < look.step.load]
-    then = _by_little(look.curve, below[-1]) if below else None
-    now = _by_little(look.curve, look.step)
+    below = [step for step in gap.curve.steps if step.load < gap.step.load]
+    then = _by_little(gap.curve, below[-1]) if below else None
+    now = _by_little(gap.curve, gap.step)
     if then is None or now is None:
         return grading.stated(
             "handler.in-flight", None, text="how many are inside was not told at two levels"
         )
-    text = f"throughput x time inside: {then:.3g} at {below[-1].load:g}, {now:.3g} at {look.step.load:g}"
+    text = f"throughput x time inside: {then:.3g} at {below[-1].load:g}, {now:.3g} at {gap.step.load:g}"
     same = True if abs(now / then - 1) <= SAME else None
     return grading.stated("handler.in-flight", same, text=text, chip=f"{now:.3g} inside")
 
 
 def _by_little(curve: Curve, step: Step) -> float | None:
-    dear = dearest(curve, step)
-    if dear is None or not isinstance(dear.inside, Estimate) or not isinstance(dear.rate, Estimate):
+    request = dearest(curve, step)
+    if request is None or not isinstance(request.inside, Estimate) or not isinstance(request.rate, Estimate):
         return None
-    return dear.rate.point * dear.inside.point or None
+    return request.rate.point * request.inside.point or None
 
 
-def _inside(look: Look) -> float:
-    known = held.point(look.gauge.held) if look.gauge is not None else None
-    return known if known is not None else _by_little(look.curve, look.step) or 1.0
-
-
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    return [*waits.rivals_at(facts, look.curve, look.step), _connecting(look)]
-
-
-def _connecting(look: Look) -> Counter:
-    name, step = "connecting", look.step
+def _connecting(gap: TimeOutside) -> Counter:
+    """Opening connections as what takes the time outside."""
+    name, step = "connecting", gap.step
     share, mean = waited_to_ask(step) or 0.0, step.response.mean
     again_s = share * mean.point if isinstance(mean, Estimate) else 0.0
-    if again_s >= MOSTLY * look.outside_s:
-        again, outside = (numbers.with_unit(each, "s") for each in (again_s, look.outside_s))
+    if again_s >= MOSTLY * gap.seconds:
+        again, outside = (numbers.with_unit(length, "s") for length in (again_s, gap.seconds))
         return grading.rival(
             name, f"clients wait {again} of the {outside} to ask for connections again", False
         )
@@ -237,5 +223,4 @@ def _connecting(look: Look) -> Counter:
     return grading.rival(name, f"{share:.2g} connections a request", True if share < OWN_CONNECTION else None)
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.silence(look.curve.label, _signals(facts, look), _rivals(facts, look))
+assess = assessing(ID, TITLE, observe, claim)
