@@ -7,14 +7,14 @@ texts. Everything else is here, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.grading import Signal
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed, Prediction
 
 Answer = Finding | Absent | NotAssessed
 O = TypeVar("O")  # noqa: E741  an observation, of a type that each rule defines
@@ -34,6 +34,18 @@ class Nothing:
     reason: str
 
 
+def all_seen(looked: Iterable[O | str], otherwise: str = "no load curve") -> list[O] | Lacking:
+    """Return the observations among them, or the first reason for none."""
+    observations: list[O] = []
+    reasons: list[str] = []
+    for observation in looked:
+        if isinstance(observation, str):
+            reasons.append(observation)
+        else:
+            observations.append(observation)
+    return observations or Lacking(reasons[0] if reasons else otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class Words:
     """The texts of a finding, and how much is at stake."""
@@ -45,6 +57,7 @@ class Words:
     impact: float  # share of the throughput or time at stake; kept within 0 and 1
     unknown: tuple[str, ...] = ()
     scope: str | None = None  # default: where the claim holds
+    predictions: tuple[Prediction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +71,17 @@ class Claim:
     curves: tuple[str, ...] = ()  # labels of the curves on which it holds
     cap: Grade = Grade.STRONG
     explained_by: str | None = None
+    explains_others: bool = True  # False: too weak to make appear what its rule explains
 
     @property
     def silence(self) -> str:
         """The reason against it: the first signal that is contradicted or missing, else the rival found."""
         return grading.silence(self.where, self.signals, self.rivals)
+
+    @property
+    def contradiction(self) -> str:
+        """The same where a missing signal contradicts nothing: the rival is named before it."""
+        return grading.contradiction(self.where, self.signals, self.rivals)
 
 
 def on_curve(
@@ -72,9 +91,20 @@ def on_curve(
     words: Callable[[Grade], Words],
     *,
     cap: Grade = Grade.STRONG,
+    explained_by: str | None = None,
+    explains_others: bool = True,
 ) -> Claim:
     """Make a claim about one load curve; its trials bound the grade."""
-    return Claim(curve.label, signals, rivals, words, (curve.label,), cap=min(cap, grading.cap_of(curve)))
+    return Claim(
+        curve.label,
+        signals,
+        rivals,
+        words,
+        (curve.label,),
+        min(cap, grading.cap_of(curve)),
+        explained_by,
+        explains_others,
+    )
 
 
 def finding_of(rule: str, claim: Claim) -> Finding | None:
@@ -94,9 +124,11 @@ def finding_of(rule: str, claim: Claim) -> Finding | None:
         counter=tuple(claim.rivals),
         advice=words.advice,
         confirm=words.confirm,
+        predictions=words.predictions,
         unknown=words.unknown,
         curves=claim.curves,
         explained_by=claim.explained_by,
+        explains_others=claim.explains_others,
     )
 
 
@@ -185,7 +217,8 @@ def _answer(
     if isinstance(observed, Nothing):
         return Absent(rule, title, observed.reason)
     claims = [(observation, claim(facts, observation)) for observation in observed]
-    pairs = [(o, finding) for o, one in claims if (finding := finding_of(rule, one)) is not None]
+    graded = [(observation, finding_of(rule, made)) for observation, made in claims]
+    pairs = [(observation, finding) for observation, finding in graded if finding is not None]
     if pairs:
         return choose(pairs)
     return Absent(rule, title, claims[0][1].silence if silence is None else silence(facts, observed))

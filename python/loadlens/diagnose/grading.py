@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.measure.curve import FULL_CORES, OTHERS_MATTER, generator_in_time
+from loadlens.measure.curve import generator_in_time
+from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
 from loadlens.present import numbers

@@ -17,11 +17,6 @@ from scipy import stats as distributions
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
 
-UNCOUPLED = 0.2
-BUSY = 0.85  # of what there is: a queue takes 6.7 times its idle time there
-IDLE = 0.7
-ONE_HOLDER = 1.5
-WAITERS = 0.5
 FEWEST_PROBES = 500
 FEWEST_TRIALS = 3
 AHEAD_SHARE = 0.25  # of the work: a probe that waits for what is ahead gains this from each

@@ -17,11 +17,8 @@ from loadlens.model.quality import OwnCores
 
 ONE_START = 0.01  # of a capacity: services differ by as much from one start to the next, and one is seen here
 MOST_TAKEN = 0.5  # by the host: beyond, the capacity is anybody's guess
-SERVICE_WAITS = 0.05  # of the time that it runs: a response time moves by as much
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
 FIRST_WAIT_S = 1.0  # before a client asks for a connection again
-FULL_CORES = 0.9  # of the cores that generator and services share: beyond, they take them from each other
-OTHERS_MATTER = 0.10  # of the machine: beyond, what the service lacked may have been taken from it
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.curve import FULL_CORES, OTHERS_MATTER, generator_in_time
+from loadlens.measure.curve import generator_in_time
 from loadlens.measure.external_report import does_not, driver_of
+from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
 from loadlens.present.numbers import percent

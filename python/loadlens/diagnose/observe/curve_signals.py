@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
-from loadlens.measure.curve import SERVICE_WAITS, waits_for_cores
+from loadlens.measure.curve import waits_for_cores
+from loadlens.measure.thresholds import SERVICE_WAITS
 from loadlens.model.facts import Curve, Step
 from loadlens.present import numbers
 

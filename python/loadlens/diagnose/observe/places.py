@@ -14,16 +14,13 @@ from typing import Literal, Protocol, TypeVar
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.observe.waits import MOSTLY, Full
-from loadlens.estimate import separation
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
+from loadlens.measure.thresholds import ONE_HOLDER, SATURATED, WAITERS
 from loadlens.model.facts import Gauge, Places, Step
 from loadlens.model.finding import Counter, Estimate
 from loadlens.present import numbers, words
 
-ONE_HOLDER = separation.ONE_HOLDER
-WAITERS = separation.WAITERS
-LEAST_HELD = 0.85  # of the time, for a lock that limits
 TAKEN_UP = 0.9  # of the places
 SAME = 0.05  # what changes by less from level to level stays the same
 INSIDE = 0.8  # of those who hold the outer place are at the inner one
@@ -122,7 +119,7 @@ def is_line(found: Full, places: Places) -> bool:
     if places.kind in ("threads", "requests") or has_waiters(places) is not True:
         return False
     if places.kind == "lock":
-        return LEAST_HELD <= (point(places.held) or 0.0) <= ONE_HOLDER or places.held_is_at_most
+        return SATURATED <= (point(places.held) or 0.0) <= ONE_HOLDER or places.held_is_at_most
     return is_taken_up(found, places) is True
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Lacking, Nothing
-from loadlens.estimate import probes, separation
+from loadlens.estimate import probes
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
-from loadlens.measure.curve import FULL_CORES, Capacity, capacity_of
+from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
 from loadlens.model.facts import (
     Curve,
     Facts,
@@ -27,13 +28,9 @@ from loadlens.model.facts import (
 from loadlens.model.finding import Counter, Estimate, Figure
 from loadlens.present import numbers, words
 
-ROOM = separation.IDLE
-BUSY = separation.BUSY
 SEVERAL = 1.5  # cores of a process: up to there one full thread may hide among others
-UNTOUCHED = separation.UNCOUPLED  # wait of a probe over that of the load
 ALL_WAIT = 0.5
 HELD_UP = 0.2  # of the probes
-THROTTLED = 0.05  # of the periods of a quota
 MOSTLY = 0.5
 MOST_FAILED = 0.01
 FAST = 0.5  # of the time of a success
@@ -239,10 +236,10 @@ def cpu_signal(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     used = max(0.0, host.point - (step.generator.cpu_cores or 0.0))
     text = (
         f"beside the generator the machine uses {used:.2f} of {facts.cores} cores, "
-        f"one busy thread alone would use {BUSY}"
+        f"one busy thread alone would use {SATURATED}"
     )
     return grading.stated(
-        "cpu.room", True if used < BUSY else None, text=text, chip=f"{used:.2f} cores used in all"
+        "cpu.room", True if used < SATURATED else None, text=text, chip=f"{used:.2f} cores used in all"
     )
 
 
@@ -254,24 +251,24 @@ def _of_processes(curve: Curve, step: Step) -> grading.Signal:
         wanted += occupied
         if process.hot_threads is not None and process.hot_threads <= 1:
             loop = max(loop, occupied)
-        elif BUSY <= occupied <= SEVERAL:
+        elif SATURATED <= occupied <= SEVERAL:
             masked = max(masked, occupied)
     share = wanted / curve.cores_allotted
     text = (
         f"the service computes, or waits to, for {wanted:.2f} of {curve.cores_allotted:g} cores "
-        f"(limit {numbers.percent(ROOM)})"
+        f"(limit {numbers.percent(IDLE_CPU)})"
     )
-    if loop >= BUSY:
+    if loop >= SATURATED:
         text = (
             f"one thread computes {numbers.percent(min(1.0, loop))} of the time (limit "
-            f"{numbers.percent(BUSY)})"
+            f"{numbers.percent(SATURATED)})"
         )
-    passed = share <= ROOM and loop < BUSY
+    passed = share <= IDLE_CPU and loop < SATURATED
     if passed and unread:  # what was not read is not zero
         text = f"the CPU of {len(unread)} of {len(step.processes)} processes was not read"
         return grading.stated("cpu.room", None, text=text)
     if passed and masked:  # a loop with helpers, or an interpreter that lets one thread compute
-        text = f"a process computes {masked:.2f} cores: one full thread would (limit {BUSY})"
+        text = f"a process computes {masked:.2f} cores: one full thread would (limit {SATURATED})"
         return grading.stated("cpu.room", None, text=text)
     return grading.stated("cpu.room", passed, text=text, chip=f"CPU {numbers.percent(min(share, 1.0))} used")
 

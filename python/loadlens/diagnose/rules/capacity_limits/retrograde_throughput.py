@@ -40,7 +40,8 @@ from loadlens.estimate.saturation import (
     Fall,
     fall,
 )
-from loadlens.measure.curve import FULL_CORES, Capacity, capacity_of, completed, succeeded
+from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded
+from loadlens.measure.thresholds import FULL_CORES
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
     Absent,

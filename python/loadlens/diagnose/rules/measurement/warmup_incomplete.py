@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.estimate.steady_state import SMALLEST_TREND, TREND_LEVEL
-from loadlens.measure.curve import OTHERS_MATTER
+from loadlens.measure.thresholds import OTHERS_MATTER
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.quality import Settling

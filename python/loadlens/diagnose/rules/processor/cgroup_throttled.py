@@ -24,206 +24,164 @@ period.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, for_all, on_curve
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.measure.thresholds import FULL_MACHINE, THROTTLED
 from loadlens.model.facts import Curve, Facts, QuotaWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 from loadlens.present import load_text, numbers
 
 ID = "cgroup.throttled"
 TITLE = "a quota of CPU time stops the service"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "cpu.saturated", "pause.periodic", "pause.aperiodic")
 
-THROTTLED = 0.05  # of the periods
 USED = 0.90  # of the quota
 HELD_BACK = 0.10  # of the CPU time used
 FEWEST_STOPS = 3  # periods: one or two are a burst, as of a start or a collection
 MOST_USED = 1.15  # of the quota: more is of processes outside the group
-FULL_MACHINE = 0.9  # of its cores
 ROUNDING_S = 1e-6  # quotas are whole microseconds
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class ThrottledLevel:
+    """A level of load, and how often one quota stopped the service there."""
+
     curve: Curve
     step: Step
     quota: QuotaWatch
 
+    @property
+    def share(self) -> float:
+        """Periods that ended with the quota used up."""
+        return figures.point(self.quota.throttled)
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the level of each curve at which most periods were stopped."""
-    places = [_Place(c, s, q) for c in facts.curves for s in c.steps for q in s.quotas]
-    known = [place for place in places if isinstance(place.quota.throttled, Estimate)]
-    if not known:
-        lack = (
-            "no quota of CPU time was seen around the processes: cpu.stat of their control group would decide"
-        )
-        return NotAssessed(ID, TITLE, grading.unwatched(facts, lack))
-    found = []
+
+def observe(facts: Facts) -> Sequence[ThrottledLevel] | Lacking:
+    """Return the level of each curve at which most periods were stopped."""
+    levels = []
     for curve in facts.curves:
-        own = [place for place in known if place.curve is curve]
-        if own and (finding := _finding(facts, max(own, key=_throttled))) is not None:
-            found.append(finding)
-    if found:
-        return grading.for_all(found)
-    worst = max(known, key=_throttled)
-    return Absent(ID, TITLE, _silence(facts, worst))
+        own = [ThrottledLevel(curve, step, quota) for step in curve.steps for quota in step.quotas]
+        own = [level for level in own if isinstance(level.quota.throttled, Estimate)]
+        if own:
+            levels.append(max(own, key=lambda level: level.share))
+    if levels:
+        return levels
+    lack = "no quota of CPU time was seen around the processes: cpu.stat of their control group would decide"
+    return Lacking(grading.unwatched(facts, lack))
 
 
-def _throttled(place: _Place) -> float:
-    return figures.point(place.quota.throttled)
-
-
-def _finding(facts: Facts, place: _Place) -> Finding | None:
-    curve, step, quota = place.curve, place.step, place.quota
-    signals = _signals(place)
-    rivals = [grading.generator_rival(step), _machine_rival(facts, place)]
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    throttled = numbers.percent(_throttled(place))
-    bound = "its quota" if quota.cores is None else f"a quota of {quota.cores:.2g} cores"
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, _throttled(place)),
-        scope=curve.label,
-        statement=grading.statement(f"{throttled} of the periods end with {bound} used up"),
-        explanation=_explanation(place),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(place),
-        confirm="twice the quota: capacity rises, stops of one period's length vanish",
-        curves=(curve.label,),
-    )
-
-
-def _signals(place: _Place) -> list[grading.Signal]:
-    quota = place.quota
-    throttled = grading.at_least(
-        "quota.throttled",
-        quota.throttled,
-        THROTTLED,
-        text=(
-            f"{numbers.shown(quota.throttled)} of the periods were stopped (limit "
-            f"{numbers.percent(THROTTLED)})"
+def claim(facts: Facts, level: ThrottledLevel) -> Claim:
+    """Hold the quota against how often and how much it stops, and against the machine's own cores."""
+    curve, step, quota = level.curve, level.step, level.quota
+    share = numbers.percent(level.share)
+    signals = [
+        grading.at_least(
+            "quota.throttled",
+            quota.throttled,
+            THROTTLED,
+            text=(
+                f"{numbers.shown(quota.throttled)} of the periods were stopped (limit "
+                f"{numbers.percent(THROTTLED)})"
+            ),
+            chip=f"{share} of periods stopped",
         ),
-        chip=f"{numbers.percent(_throttled(place))} of periods stopped",
-    )
-    return [throttled, _matters(quota), *_stops(place), *_size(quota)]
-
-
-def _stops(place: _Place) -> list[grading.Signal]:
-    """Whether it happened more than once or twice: a trial of two seconds has but twenty periods."""
-    seconds, period = place.step.quality.seconds, place.quota.period_s
-    if seconds is None or not period:
-        return []
-    stops = _throttled(place) * seconds / period * place.step.trials
-    return [
-        grading.stated(
-            "quota.stops",
-            True if stops >= FEWEST_STOPS else None,
-            text=f"about {stops:.0f} periods were stopped in all (limit {FEWEST_STOPS})",
-        )
+        _use(quota),
     ]
+    seconds, period_s = step.quality.seconds, quota.period_s
+    if seconds is not None and period_s:  # a trial of two seconds has but twenty periods
+        stops = level.share * seconds / period_s * step.trials
+        text = f"about {stops:.0f} periods were stopped in all (limit {FEWEST_STOPS})"
+        signals.append(grading.stated("quota.stops", True if stops >= FEWEST_STOPS else None, text=text))
+    if quota.cores is not None:  # the quota itself, as the kernel has it
+        half = ROUNDING_S / period_s if period_s else 0.0
+        text = f"its control group may use {quota.cores:.3g} cores"
+        text += f" in periods of {numbers.with_unit(period_s, 's')}" if period_s else ""
+        low, high, chip = quota.cores - half, quota.cores + half, f"quota {quota.cores:.2g} cores"
+        evidence = Evidence("quota.cores", text, chip, quota.cores, low, high, None, True)
+        signals.append(grading.Signal(evidence, True))
+    rivals = [grading.generator_rival(step), _machine_rival(facts, level)]
+
+    def words(_: Grade) -> Words:
+        bound = "its quota" if quota.cores is None else f"a quota of {quota.cores:.2g} cores"
+        stop = "" if period_s is None else f" for up to {numbers.with_unit(period_s, 's')}"
+        return Words(
+            statement=f"{share} of the periods end with {bound} used up",
+            explanation=f"At {load_text.load_with_unit(curve, step)} all its threads stand still{stop} "
+            f"in {share} of the periods.",
+            advice=_advice(level),
+            confirm="twice the quota: capacity rises, stops of one period's length vanish",
+            impact=level.share,
+        )
+
+    return on_curve(curve, signals, rivals, words)
 
 
-def _matters(quota: QuotaWatch) -> grading.Signal:
-    """Whether the quota is used up on average, or costs much although it is not."""
-    used, held = quota.used, quota.held_back
+def _use(quota: QuotaWatch) -> grading.Signal:
+    """The quota is used up on average, or costs much although it is not."""
+    used, held_back = quota.used, quota.held_back
     if not isinstance(used, Estimate) or used.point <= 0:
         return grading.stated("quota.used", None, text=f"how much of it is used: {numbers.shown(used)}")
     if quota.cores is not None and USED <= used.point / quota.cores <= MOST_USED:
-        share = used.point / quota.cores
-        return grading.stated(
-            "quota.used",
-            True,
-            text=f"{numbers.shown(used)} used of {quota.cores:.3g} allowed ({numbers.percent(share)}, "
-            f"limit {numbers.percent(USED)})",
-            chip=f"{numbers.percent(share)} of the quota used",
+        share = numbers.percent(used.point / quota.cores)
+        text = (
+            f"{numbers.shown(used)} used of {quota.cores:.3g} allowed ({share}, "
+            f"limit {numbers.percent(USED)})"
         )
-    if not isinstance(held, Estimate):
-        return grading.stated("quota.used", None, text=f"how long it was held back: {numbers.shown(held)}")
-    lost = held.point / used.point
+        return grading.stated("quota.used", True, text=text, chip=f"{share} of the quota used")
+    if not isinstance(held_back, Estimate):
+        text = f"how long it was held back: {numbers.shown(held_back)}"
+        return grading.stated("quota.used", None, text=text)
+    lost = held_back.point / used.point
     text = (
-        f"held back for {numbers.short(held)} beside {numbers.short(used)} used ({numbers.percent(lost)}, "
-        f"limit {numbers.percent(HELD_BACK)})"
+        f"held back for {numbers.short(held_back)} beside {numbers.short(used)} used "
+        f"({numbers.percent(lost)}, limit {numbers.percent(HELD_BACK)})"
     )
     return grading.stated(
         "quota.used", lost >= HELD_BACK, text=text, chip=f"held back {numbers.percent(lost)}"
     )
 
 
-def _size(quota: QuotaWatch) -> list[grading.Signal]:
-    """The quota itself, as the kernel has it."""
-    if quota.cores is None:
-        return []
-    half = ROUNDING_S / quota.period_s if quota.period_s else 0.0
-    period = f" in periods of {numbers.with_unit(quota.period_s, 's')}" if quota.period_s else ""
-    evidence = Evidence(
-        "quota.cores",
-        f"its control group may use {quota.cores:.3g} cores{period}",
-        f"quota {quota.cores:.2g} cores",
-        quota.cores,
-        quota.cores - half,
-        quota.cores + half,
-        None,
-        True,
-    )
-    return [grading.Signal(evidence, True)]
-
-
-def _machine_rival(facts: Facts, place: _Place) -> Counter:
+def _machine_rival(facts: Facts, level: ThrottledLevel) -> Counter:
     """The machine's own cores as the limit: ruled out while some of them were free."""
-    busy, quota = place.step.host_cpu, place.quota
+    name, busy, quota = "cores of the machine", level.step.host_cpu, level.quota
     if quota.cores is not None and quota.cores >= facts.cores:
         text = f"the quota of {quota.cores:.3g} cores is no less than the machine's {facts.cores}"
-        return grading.rival("cores of the machine", text, False)
+        return grading.rival(name, text, False)
     if not isinstance(busy, Estimate):
-        return grading.rival("cores of the machine", "the machine as a whole was not watched", None)
+        return grading.rival(name, "the machine as a whole was not watched", None)
     text = f"{busy.point:.2f} of {facts.cores} cores are busy"
-    return grading.rival(
-        "cores of the machine", text, True if busy.point < FULL_MACHINE * facts.cores else None
-    )
+    return grading.rival(name, text, True if busy.point < FULL_MACHINE * facts.cores else None)
 
 
-def _explanation(place: _Place) -> str:
-    quota = place.quota
-    stop = "" if quota.period_s is None else f" for up to {numbers.with_unit(quota.period_s, 's')}"
-    return (
-        f"At {load_text.load_with_unit(place.curve, place.step)} all its threads stand still{stop} "
-        f"in {numbers.percent(_throttled(place))} of the periods."
-    )
-
-
-def _advice(place: _Place) -> str:
-    quota, curve = place.quota, place.curve
-    capacity = capacity_of(curve)
-    work = curve.work_all
+def _advice(level: ThrottledLevel) -> str:
+    quota, work = level.quota, level.curve.work_all
     if quota.cores is None:
         return "Raise the quota, or run fewer threads at once."
-    more = 2 * quota.cores
     if isinstance(work, Estimate) and work.point > 0:
+        more = 2 * quota.cores
         rate = numbers.with_unit(more / work.point, "1/s")
         return (
             f"Raise the quota: a request takes {numbers.short(work)} of CPU, so {more:.2g} cores "
             f"bear {rate}. "
             "Or run no more threads than it has cores."
         )
-    now = (
-        f" (now {numbers.with_unit(capacity.saturation.capacity, '1/s')})"
-        if isinstance(capacity, Capacity)
-        else ""
-    )
+    capacity = capacity_of(level.curve)
+    now = ""
+    if isinstance(capacity, Capacity):
+        now = f" (now {numbers.with_unit(capacity.saturation.capacity, '1/s')})"
     return f"Raise the quota above {quota.cores:.2g} cores{now}, or run no more threads than it has cores."
 
 
-def _silence(facts: Facts, place: _Place) -> str:
-    text = grading.unclear(_signals(place)[:2])
-    if text:
-        return text
-    against = grading.against((grading.generator_rival(place.step), _machine_rival(facts, place)))
-    return "nothing stopped it" if against is None else against.text
+def _silence(facts: Facts, levels: Sequence[ThrottledLevel]) -> str:
+    worst = claim(facts, max(levels, key=lambda level: level.share))
+    rival = grading.against(worst.rivals)
+    text = grading.unclear(worst.signals[:2])
+    return text or ("nothing stopped it" if rival is None else rival.text)
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=for_all, silence=_silence)

@@ -26,13 +26,17 @@ what its cores bear by the CPU time of a request.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from loadlens.diagnose import grading
-from loadlens.diagnose.grading import Signal
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.curve_signals import gain_text, waits_signal
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
-from loadlens.measure.curve import FULL_CORES, OTHERS_MATTER, Capacity, capacity_of, generator_in_time
+from loadlens.measure.curve import Capacity, capacity_of, generator_in_time
+from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Finding, NotAssessed
+from loadlens.model.finding import Counter, Grade
 from loadlens.model.quality import OwnCores
 from loadlens.present import numbers
 
@@ -46,110 +50,110 @@ MOSTLY = 0.5  # of what others than Loadlens take
 EXPLAINS_FROM = 1 / 3  # of the same, taken by Loadlens: less is no reason why the rest is full
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the highest load of every curve whose parts may meet on a core."""
+@dataclass(frozen=True, slots=True)
+class SharedCores:
+    """The highest load of a curve, and the cores that generator and service may meet on."""
+
+    curve: Curve
+    step: Step
+    cores: OwnCores
+
+    @property
+    def busy(self) -> float:
+        """Share of the cores' time that anything used."""
+        return self.cores.busy / self.cores.cores
+
+    @property
+    def generator(self) -> float:
+        """Share of the cores' time that Loadlens used."""
+        return self.cores.lab / self.cores.cores
+
+    @property
+    def starved(self) -> float:
+        """Share of the time for which the generator had no core; 0 where it did not send late for it."""
+        watch = self.step.generator
+        return 0.0 if generator_in_time(watch) is not False else watch.waiting or 0.0
+
+
+def observe(facts: Facts) -> Sequence[SharedCores] | Lacking | Nothing:
+    """Return the highest load of every curve whose parts may meet on a core."""
     tops = [(curve, curve.steps[-1]) for curve in facts.curves if curve.steps]
-    apart = [curve for curve, _ in tops if curve.shares_cores is False]
-    if tops and len(apart) == len(tops):
-        return Absent(ID, TITLE, "generator and service ran on cores of their own")
-    known = [
-        (curve, step, own)
+    if tops and all(curve.shares_cores is False for curve, _ in tops):
+        return Nothing("generator and service ran on cores of their own")
+    shared = [
+        SharedCores(curve, step, cores)
         for curve, step in tops
-        if curve.shares_cores is not False and step.processes and (own := step.quality.own_cores) is not None
+        if curve.shares_cores is not False and step.processes and (cores := step.quality.own_cores)
     ]
-    if not known:
-        return NotAssessed(ID, TITLE, "needs the CPU of the service's processes and of each core")
-    found = [f for curve, step, own in known if (f := _finding(curve, step, own)) is not None]
-    if found:
-        return grading.strongest(found)
-    curve, step, own = max(known, key=lambda one: one[2].busy / one[2].cores)
-    return Absent(
-        ID,
-        TITLE,
-        f"on {curve.label} {grading.unclear(_signals(curve, step, own)) or _others(step, own).text}",
-    )
+    return shared or Lacking("needs the CPU of the service's processes and of each core")
 
 
-def _finding(curve: Curve, step: Step, own: OwnCores) -> Finding | None:
-    signals, rivals = _signals(curve, step, own), (_others(step, own),)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    cores = "the core" if own.cores == 1 else f"the {own.cores} cores"
-    takes, lacks = own.lab / own.cores, _lacks(step)
-    what = (
-        f"takes {numbers.percent(takes)}" if takes >= LAB_MATTERS else f"lacks one {numbers.percent(lacks)}"
-    )
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, max(takes, lacks)),
-        scope=curve.label,
-        statement=grading.statement(f"Generator and service fill {cores} they share: the generator {what}"),
-        explanation=f"At {step.load:g} {'users' if curve.is_closed else '/s offered'} the service has what "
-        f"the generator leaves it: {numbers.short(step.throughput)} is what both reach together.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=rivals,
-        advice=f"Give the service cores of its own: Loadlens takes {own.lab:.2f} of {own.cores} here, which "
-        "the service would have (cpus: in the study, taskset beside explain).",
-        confirm="the generator on one core that the service does not use: CPU time of a request stays, "
-        "throughput changes",
-        curves=(curve.label,),
-        explains_others=own.lab >= EXPLAINS_FROM * (own.busy - own.lab),
-    )
-
-
-def _signals(curve: Curve, step: Step, own: OwnCores) -> list[Signal]:
-    busy, lab = own.busy / own.cores, own.lab / own.cores
-    return [
+def claim(_: Facts, shared: SharedCores) -> Claim:
+    """Hold full cores against what Loadlens, the service and other programs take of them."""
+    curve, step, cores = shared.curve, shared.step, shared.cores
+    rest, capacity = max(0.0, shared.busy - shared.generator), capacity_of(curve)
+    signals = [
         grading.stated(
             "cores.busy",
-            busy >= FULL_CORES,
-            text=f"the generator's cores are {numbers.percent(busy)} busy "
+            shared.busy >= FULL_CORES,
+            text=f"the generator's cores are {numbers.percent(shared.busy)} busy "
             f"(limit {numbers.percent(FULL_CORES)})",
-            chip=f"shared cores {numbers.percent(busy)} busy",
+            chip=f"shared cores {numbers.percent(shared.busy)} busy",
         ),
         grading.stated(
             "cores.generator",
-            lab >= LAB_MATTERS or _lacks(step) >= LAB_MATTERS,
-            text=f"Loadlens takes {numbers.percent(lab)} of them, and sends late without a core for "
-            f"{numbers.percent(_lacks(step))} of the time (limit {numbers.percent(LAB_MATTERS)})",
-            chip=f"generator takes {numbers.percent(lab)}",
+            shared.generator >= LAB_MATTERS or shared.starved >= LAB_MATTERS,
+            text=f"Loadlens takes {numbers.percent(shared.generator)} of them, and sends late without a core "
+            f"for {numbers.percent(shared.starved)} of the time (limit {numbers.percent(LAB_MATTERS)})",
+            chip=f"generator takes {numbers.percent(shared.generator)}",
         ),
         grading.stated(
             "cores.service",
-            busy - lab >= SERVICE_THERE,
-            text=f"others than Loadlens take {numbers.percent(max(0.0, busy - lab))} of them "
+            shared.busy - shared.generator >= SERVICE_THERE,
+            text=f"others than Loadlens take {numbers.percent(rest)} of them "
             f"(limit {numbers.percent(SERVICE_THERE)})",
-            chip=f"the rest {numbers.percent(max(0.0, busy - lab))}",
+            chip=f"the rest {numbers.percent(rest)}",
         ),
         waits_signal(step),
-        *_plateau(curve),
     ]
+    if isinstance(capacity, Capacity):  # nothing is known of open loads
+        gain = capacity.saturation.gain_per_doubling
+        # A service that still does more with more users is not yet short of cores.
+        signals.append(grading.stated("plateau", gain < GAIN_PER_DOUBLING, text=gain_text(gain)))
+
+    def words(_: Grade) -> Words:
+        where = "the core" if cores.cores == 1 else f"the {cores.cores} cores"
+        generator = f"lacks one {numbers.percent(shared.starved)}"
+        if shared.generator >= LAB_MATTERS:
+            generator = f"takes {numbers.percent(shared.generator)}"
+        return Words(
+            statement=f"Generator and service fill {where} they share: the generator {generator}",
+            explanation=f"At {step.load:g} {'users' if curve.is_closed else '/s offered'} the service has "
+            f"what the generator leaves it: {numbers.short(step.throughput)} is what both reach together.",
+            advice=f"Give the service cores of its own: Loadlens takes {cores.lab:.2f} of {cores.cores} "
+            "here, which the service would have (cpus: in the study, taskset beside explain).",
+            confirm="the generator on one core that the service does not use: CPU time of a request stays, "
+            "throughput changes",
+            impact=max(shared.generator, shared.starved),
+        )
+
+    explains_others = cores.lab >= EXPLAINS_FROM * (cores.busy - cores.lab)
+    return on_curve(curve, signals, [_other_programs(shared)], words, explains_others=explains_others)
 
 
-def _lacks(step: Step) -> float:
-    """Share of the time for which the generator had no core, where it sent late for it; else nothing."""
-    watch = step.generator
-    return 0.0 if generator_in_time(watch) is not False else watch.waiting or 0.0
+def _other_programs(shared: SharedCores) -> Counter:
+    name, used, cores = "other programs", shared.step.other_cores, shared.cores
+    if used is None:
+        return grading.rival(name, "the machine as a whole was not watched", None)
+    text = f"other programs use {used:.2f} cores"
+    if used >= MOSTLY * max(0.0, cores.busy - cores.lab):
+        return grading.rival(name, text, False)
+    return grading.rival(name, text, True if used < OTHERS_MATTER * cores.cores else None)
 
 
-def _plateau(curve: Curve) -> list[Signal]:
-    """Whoever still does more with more users is not yet short of cores; of open loads nothing is known."""
-    capacity = capacity_of(curve)
-    if not isinstance(capacity, Capacity):
-        return []
-    gain = capacity.saturation.gain_per_doubling
-    return [grading.stated("plateau", gain < GAIN_PER_DOUBLING, text=gain_text(gain))]
+def _silence(facts: Facts, observed: Sequence[SharedCores]) -> str:
+    fullest = claim(facts, max(observed, key=lambda shared: shared.busy))
+    return f"on {fullest.where} {grading.unclear(fullest.signals) or fullest.rivals[0].text}"
 
 
-def _others(step: Step, own: OwnCores) -> Counter:
-    if step.other_cores is None:
-        return grading.rival("other programs", "the machine as a whole was not watched", None)
-    text = f"other programs use {step.other_cores:.2f} cores"
-    rest = max(0.0, own.busy - own.lab)
-    if step.other_cores >= MOSTLY * rest:
-        return grading.rival("other programs", text, False)
-    return grading.rival(
-        "other programs", text, True if step.other_cores < OTHERS_MATTER * own.cores else None
-    )
+assess = assessing(ID, TITLE, observe, claim, choose=strongest, silence=_silence)

@@ -31,14 +31,8 @@ from __future__ import annotations
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.observe.curve_signals import waits_signal
-from loadlens.measure.curve import (
-    OTHERS_MATTER,
-    SERVICE_WAITS,
-    completed,
-    cores_of,
-    held_together,
-    requests_wait,
-)
+from loadlens.measure.curve import completed, cores_of, held_together, requests_wait
+from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
 from loadlens.present import numbers

@@ -34,6 +34,7 @@ from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, 
 from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
 from loadlens.model.facts import Facts, Places, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
@@ -119,14 +120,14 @@ def _holders(lock: Places) -> grading.Signal:
     value = limits.point(lock.held)
     if value is None:
         return grading.stated("lock.holders", None, text=f"{lock.held.name} was not read")
-    passed: bool | None = limits.LEAST_HELD <= value <= limits.ONE_HOLDER
-    if lock.held_is_at_most and value > limits.ONE_HOLDER:  # others are counted among them
+    passed: bool | None = SATURATED <= value <= ONE_HOLDER
+    if lock.held_is_at_most and value > ONE_HOLDER:  # others are counted among them
         passed = None
-    text = f"{limits.told(lock.held)} on average (limits {limits.LEAST_HELD} and {limits.ONE_HOLDER})"
+    text = f"{limits.told(lock.held)} on average (limits {SATURATED} and {ONE_HOLDER})"
     signal = grading.stated("lock.holders", passed, text=text, chip=f"{value:.2f} hold it")
     mean = lock.held.mean
     ends = (mean.low, mean.high) if isinstance(mean, Estimate) else (None, None)
-    is_clear = all(end is not None and limits.LEAST_HELD <= end <= limits.ONE_HOLDER for end in ends)
+    is_clear = all(end is not None and SATURATED <= end <= ONE_HOLDER for end in ends)
     return replace(signal, is_clear=signal.is_clear and is_clear)
 
 

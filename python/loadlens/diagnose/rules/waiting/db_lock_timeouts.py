@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from loadlens.diagnose import grading
 from loadlens.diagnose.observe import places as held
 from loadlens.diagnose.observe import waits
+from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
 from loadlens.model.facts import Curve, Facts, FailureMode, LogSign, Places, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.present import numbers, words
@@ -104,7 +105,7 @@ def _is_line(places: Places) -> bool:
     if held.has_waiters(places) is not True:
         return False
     if places.kind == "lock":
-        return places.held_is_at_most or held.LEAST_HELD <= holders <= held.ONE_HOLDER
+        return places.held_is_at_most or SATURATED <= holders <= ONE_HOLDER
     bound = held.point(places.bound)
     return bound is not None and holders >= held.TAKEN_UP * bound
 

@@ -42,6 +42,7 @@ from loadlens.diagnose.driver import (
 from loadlens.diagnose.observe import places as limits
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Insufficient
+from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.present import numbers, words
@@ -89,8 +90,8 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         grading.at_most(
             "probe.coupling",
             lowest.coupling,
-            waits.UNTOUCHED,
-            text=waits.coupling_text(lowest, f"limit {waits.UNTOUCHED}"),
+            UNCOUPLED,
+            text=waits.coupling_text(lowest, f"limit {UNCOUPLED}"),
             chip=f"probe waits {lowest.coupling.point:.2f} as long",
         ),
         grading.at_most(
