@@ -33,22 +33,24 @@ work in threads: probes stop waiting for it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, all_seen, assessing, on_curve
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, dearest, working
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers, words
 
 ID = "eventloop.blocked"
 TITLE = "a request's CPU work holds up its whole process"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "loop.multipass", "hol.correlation")
 
-OCCUPIED = 0.85
 LEAST_WORK_S = 0.002
 COUPLED = 0.25
 DELAY_TOLERANCE = 0.10
@@ -56,16 +58,17 @@ ONE_THREAD = 1.25  # cores that one thread may seem to want, as two counters are
 HELPER = 0.2  # of the CPU of the busiest thread: a collector or a compiler of the runtime, beside the loop
 HALF = 0.5  # occupied: below, a process that only supervises would seem to serve
 FEW_DELAYED = 0.5  # pauses of a collector that hold up more than half of the probes are not pauses
+SEVERAL_PASSES = 1.25  # waits of a probe: from here on a request seems to queue more than once
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one curve shows at its highest load."""
+class BusyLoops:
+    """The working processes of one curve at its highest load, and how a probe waits there."""
 
     curve: Curve
     step: Step
     probe: ProbeWatch
-    dear: RequestClass
+    costliest: RequestClass
     processes: tuple[ProcessWatch, ...]
     occupied: Interval  # cores computing or waiting for a core, least of the working processes
     met: float  # share of the time for which a probe meets a process that is occupied
@@ -74,25 +77,23 @@ class Look:
     passes_before: Interval | None  # the same at the next lower load
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every curve with a probe; the clearest speaks for all."""
-    by_length = sorted(facts.curves, key=lambda curve: -len(curve.steps))
-    looks, lacks = grading.parted(_look(curve) for curve in by_length)
-    if not looks:
-        return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
-    findings = [(look, f) for look in looks if (f := _finding(facts, look)) is not None]
-    if not findings:
-        fullest = max(looks, key=lambda look: look.occupied.point)
-        return Absent(ID, TITLE, _silence(facts, fullest))
-    # The fewest processes show it best: nothing else competes for the cores.
-    best = max(findings, key=lambda pair: (pair[1].grade, -len(pair[0].processes), pair[1].impact))
-    curves = tuple(look.curve.label for look, _ in findings)
-    scope = f"{best[0].dear.request} · {', '.join(curves)}"
-    return replace(best[1], scope=scope, curves=curves)
+def answer_of(others: Sequence[Answer]) -> Finding | Lacking | Nothing:
+    """Return the blocked event loops that were found before, or why a rule about them cannot look."""
+    loops = next((other for other in others if other.rule == ID), None)
+    if isinstance(loops, Finding):
+        return loops
+    if isinstance(loops, Absent):
+        return Nothing(f"no event loop is blocked: {loops.reason}")
+    return Lacking("needs a look for blocked event loops" if loops is None else loops.reason)
 
 
-def _look(curve: Curve) -> Look | str:
-    """What the highest step shows, or the signal that is missing."""
+def observe(facts: Facts) -> Sequence[BusyLoops] | Lacking:
+    """Return every curve with a probe, the longest first."""
+    return all_seen(_loops(curve) for curve in sorted(facts.curves, key=lambda curve: -len(curve.steps)))
+
+
+def _loops(curve: Curve) -> BusyLoops | str:
+    """The highest step with load and probe, or the signal that is missing."""
     place = place_of(curve)
     if isinstance(place, str):
         return place
@@ -104,30 +105,45 @@ def _look(curve: Curve) -> Look | str:
         return "needs the CPU of the service's processes: watch them with pid or start"
     if not isinstance(curve.work, Estimate):
         return f"the CPU time of one request is not known: {curve.work.reason}"
-    dear = dearest(curve, step)
-    if dear is None:
+    costliest = dearest(curve, step)
+    if costliest is None:
         return "no request was answered at the highest load"
-    occupied = min((_occupied(p) for p in processes), key=lambda interval: interval.point)
+    occupied = min((_occupied(process) for process in processes), key=lambda interval: interval.point)
+    # A process that works at another level may have no load here, and may answer a probe all the same.
+    at_levels = [working(level) for level in curve.steps]
+    serve = [len(at) for at in at_levels if any(_occupied(process).point >= HALF for process in at)]
+    mean = sum(_occupied(process).point for process in processes) / max([len(processes), *serve])
     before = waits_of(curve.steps[place - 1], probe.label, curve) if place > 0 else None
-    return Look(
+    return BusyLoops(
         curve=curve,
         step=step,
         probe=probe,
-        dear=dear,
+        costliest=costliest,
         processes=tuple(processes),
         occupied=occupied,
-        met=min(occupied.point, _met(curve, processes)),
+        met=min(occupied.point, mean),
         work_s=curve.work.point,
         waits=waits_of(step, probe.label, curve),
         passes_before=before.passes if isinstance(before, Waiting) else None,
     )
 
 
-def _met(curve: Curve, processes: list[ProcessWatch]) -> float:
-    """Mean occupation of all processes that serve; one that works at another level may have no load here."""
-    at_levels = [working(step) for step in curve.steps]
-    serve = [len(found) for found in at_levels if any(_occupied(p).point >= HALF for p in found)]
-    return sum(_occupied(p).point for p in processes) / max([len(processes), *serve])
+def _occupied(process: ProcessWatch) -> Interval:
+    """Computing and waiting for a core: how much of the time the loop is taken up, as a probe meets it."""
+    occupied = _interval(process.occupied)
+    # Counters of CPU and of waiting are read one after the other: together they may pass the clock.
+    return replace(
+        occupied,
+        point=min(1.0, occupied.point),
+        low=None if occupied.low is None else min(1.0, occupied.low),
+        high=None if occupied.high is None else min(1.0, occupied.high),
+    )
+
+
+def _interval(figure: object) -> Interval:
+    if isinstance(figure, Estimate):
+        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
+    return Interval(0.0, None, None, 0.0, "not measured")
 
 
 def place_of(curve: Curve) -> int | str:
@@ -152,318 +168,247 @@ def probe_of(step: Step) -> ProbeWatch | None:
 
 
 def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
-    """How a probe and the dearest requests wait at a step, beyond what each takes alone."""
-    probe = next((p for p in step.probes if p.label == label), None)
-    dear = dearest(curve, step)
-    if probe is None or probe.idle_s is None or dear is None:
+    """Return how a probe and the costliest requests wait at a step, beyond the time each takes alone."""
+    probe = next((probe for probe in step.probes if probe.label == label), None)
+    costliest = dearest(curve, step)
+    if probe is None or probe.idle_s is None or costliest is None:
         return Insufficient("the probe or the expensive requests were not measured")
-    watched, expensive = figures.interval_of(probe.response.mean), figures.interval_of(dear.response.mean)
+    watched, expensive = (figures.interval_of(timed.response.mean) for timed in (probe, costliest))
     if isinstance(watched, Insufficient):
         return watched
     if isinstance(expensive, Insufficient):
         return expensive
-    work = figures.point(curve.work)
-    return waiting(watched, probe.idle_s, expensive, _alone(curve) or work)
-
-
-def _alone(curve: Curve) -> float | None:
-    """Response time of the dearest class at one user, if that was run."""
     first = curve.steps[0]
-    if first.load != 1:
-        return None
-    dear = next((c for c in first.classes if c.label == curve.dearest), None)
-    if dear is None or not isinstance(dear.response.mean, Estimate):
-        return None
-    return dear.response.mean.point
+    alone = None
+    if first.load == 1:  # one user: nothing else is in the way
+        alone = next((kind.response.mean for kind in first.classes if kind.label == curve.dearest), None)
+    alone_s = alone.point if isinstance(alone, Estimate) else 0.0
+    return waiting(watched, probe.idle_s, expensive, alone_s or figures.point(curve.work))
 
 
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    signals, rivals = _signals(look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    mean = figures.point(look.probe.response.mean)
-    idle = look.probe.idle_s or 0.0
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=max(0.0, 1 - idle / mean),
-        scope=look.curve.label,
-        statement=grading.statement(_statement(look, grade)),
-        explanation=_explanation(facts, look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(facts, look),
-        confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
-        "or the work in threads: probes no longer wait for it",
-        unknown=_unknown(look),
-        curves=(look.curve.label,),
-    )
-
-
-def _signals(look: Look) -> list[grading.Signal]:
-    many = (
-        f"each of {len(look.processes)} working processes"
-        if len(look.processes) > 1
-        else "the working process"
-    )
-    occupied, hot = look.occupied, [p.hot_threads for p in look.processes]
-    single = [_is_single(p) for p in look.processes]
-    threads = None if None in single else all(single)
-    return [
+def claim(facts: Facts, loops: BusyLoops) -> Claim:
+    """Hold occupied processes against how the probe waits, and against threads, pauses and other programs."""
+    probe, occupied, count = loops.probe, loops.occupied, len(loops.processes)
+    threads = ", ".join("?" if p.hot_threads is None else str(p.hot_threads) for p in loops.processes)
+    hot = f"hot threads a process: {threads}{_helpers_text(loops)}"
+    single = [_is_single(process) for process in loops.processes]
+    is_single = None if None in single else all(single)
+    many = f"each of {count} working processes" if count > 1 else "the working process"
+    work = numbers.with_unit(loops.work_s, "s")
+    signals = [
         grading.at_least(
             "process.occupied",
             occupied,
-            OCCUPIED,
+            SATURATED,
             text=f"{many} is occupied {occupied.point:.2f} of the time"
-            f"{numbers.ends(occupied.low, occupied.high, f'limit {OCCUPIED}')}",
+            f"{numbers.ends(occupied.low, occupied.high, f'limit {SATURATED}')}",
             chip=f"process occupied {occupied.point:.2f}",
         ),
         grading.stated(
             "process.hot-threads",
-            threads,
-            text="threads were not read"
-            if threads is None
-            else f"hot threads a process: {_listed(hot)}{_helped(look)}, needs 1",
-            chip="one hot thread" if threads else "",
+            is_single,
+            text="threads were not read" if is_single is None else f"{hot}, needs 1",
+            chip="one hot thread" if is_single else "",
         ),
         grading.at_least(
             "work.cpu",
-            look.curve.work,
+            loops.curve.work,
             LEAST_WORK_S,
-            text=f"{look.dear.label} takes {numbers.shown(look.curve.work)} of CPU "
+            text=f"{loops.costliest.label} takes {numbers.shown(loops.curve.work)} of CPU "
             f"(limit {numbers.with_unit(LEAST_WORK_S, 's')})",
-            chip=f"{numbers.with_unit(look.work_s, 's')} of CPU a request",
+            chip=f"{work} of CPU a request",
         ),
-        _coupling_signal(look),
-        _delayed_signal(look),
+        _coupling_signal(loops),
+        _delayed_signal(loops),
+    ]
+    is_full, room = occupied.point >= SATURATED, f"CPU has room ({occupied.point:.2f})"
+    delayed = probe.delayed.point if isinstance(probe.delayed, Estimate) else None
+    full = f"the process has no CPU to spare ({occupied.point:.2f})"
+    # A late load does not make a probe wait that was sent in time; it only cannot be excluded.
+    generator = grading.left_open(grading.generator_rival(loops.step))
+    if probe.is_late:
+        generator = grading.rival("generator", "the probe itself was sent late", False)
+    rivals = [
+        grading.rival("full thread pool", full if is_full else room, is_full),
+        grading.rival("lock downstream", "processes compute, they do not wait" if is_full else room, is_full),
+        _threads_rival(loops, hot),
+        grading.rival(
+            "pauses of a collector",
+            "probes were not counted"
+            if delayed is None
+            else f"{numbers.percent(delayed)} of probes are held up, not a few",
+            None if delayed is None else delayed > FEW_DELAYED,
+        ),
+        generator,
+        grading.shared_cores_rival(loops.curve, loops.step, facts.cores),
+        grading.interference_rival(loops.step, facts.cores),
     ]
 
-
-def _coupling_signal(look: Look) -> grading.Signal:
-    waits = look.waits
-    if isinstance(waits, Insufficient):
-        return grading.at_least(
-            "probe.coupling", waits, COUPLED, text="wait of the probe over that of the load"
+    def texts(grade: Grade) -> Words:
+        mean_s, idle_s = figures.point(probe.response.mean), probe.idle_s or 0.0
+        label = grading.short_label(loops.costliest.label)
+        short = probe.label if len(probe.label) <= 16 else f"{probe.label[:14]}.."
+        verb = "may block" if grade is Grade.SUSPECTED else "blocks"
+        each = numbers.with_unit(_rate(loops) / count, "1/s")
+        return Words(
+            statement=f"{label} {verb} the event loop: {each} a process, {short} takes "
+            f"{numbers.with_unit(mean_s, 's')}",
+            explanation=_explanation(loops),
+            advice=_advice(loops),
+            confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
+            "or the work in threads: probes no longer wait for it",
+            impact=1 - idle_s / mean_s,
+            unknown=_unknown(loops),
         )
+
+    return on_curve(loops.curve, signals, rivals, texts)
+
+
+def _coupling_signal(loops: BusyLoops) -> grading.Signal:
+    waits, name = loops.waits, "probe.coupling"
+    if isinstance(waits, Insufficient):
+        return grading.at_least(name, waits, COUPLED, text="wait of the probe over that of the load")
+    ratio = waits.coupling
     return grading.at_least(
-        "probe.coupling",
-        waits.coupling,
+        name,
+        ratio,
         COUPLED,
-        text=f"{look.probe.label} waits {numbers.with_unit(waits.probe_s, 's')}, "
-        f"{waits.coupling.point:.2f} of what {look.dear.label} waits"
-        f"{numbers.ends(waits.coupling.low, waits.coupling.high, f'limit {COUPLED}')}",
-        chip=f"probe waits {waits.coupling.point:.2f} as long",
+        text=f"{loops.probe.label} waits {numbers.with_unit(waits.probe_s, 's')}, "
+        f"{ratio.point:.2f} of what {loops.costliest.label} waits"
+        f"{numbers.ends(ratio.low, ratio.high, f'limit {COUPLED}')}",
+        chip=f"probe waits {ratio.point:.2f} as long",
     )
 
 
-def _delayed_signal(look: Look) -> grading.Signal:
+def _delayed_signal(loops: BusyLoops) -> grading.Signal:
     """The share of probes held up must be the occupation that the kernel counts."""
-    delayed = look.probe.delayed
+    delayed, occupied = loops.probe.delayed, loops.met
     if not isinstance(delayed, Estimate):
         return grading.at_least("probe.delayed", delayed, 0.0, text="share of probes held up")
-    occupied = look.met
-    # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
-    short_of = occupied - delayed.point
     text = (
         f"{numbers.percent(delayed.point)} of probes are held up"
         f"{numbers.ends(delayed.low, delayed.high)}, the process is occupied "
         f"{numbers.percent(occupied)} of the time (within {DELAY_TOLERANCE})"
     )
-    signal = grading.stated(
-        "probe.delayed",
-        short_of <= DELAY_TOLERANCE,
-        text=text,
-        chip=f"{numbers.percent(delayed.point)} of probes late",
+    # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
+    is_passed = occupied - delayed.point <= DELAY_TOLERANCE
+    chip = f"{numbers.percent(delayed.point)} of probes late"
+    signal = grading.stated("probe.delayed", is_passed, text=text, chip=chip)
+    figure = replace(
+        signal.evidence,
+        value=delayed.point,
+        low=delayed.low,
+        high=delayed.high,
+        threshold=occupied - DELAY_TOLERANCE,
     )
-    return replace(
-        signal,
-        evidence=replace(
-            signal.evidence,
-            value=delayed.point,
-            low=delayed.low,
-            high=delayed.high,
-            threshold=occupied - DELAY_TOLERANCE,
-        ),
-    )
+    return replace(signal, evidence=figure)
 
 
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    occupied = look.occupied.point
-    delayed = look.probe.delayed
-    share = delayed.point if isinstance(delayed, Estimate) else None
-    full = occupied >= OCCUPIED
-    return [
-        grading.rival(
-            "full thread pool",
-            f"the process has no CPU to spare ({occupied:.2f})" if full else f"CPU has room ({occupied:.2f})",
-            full,
-        ),
-        grading.rival(
-            "lock downstream",
-            "processes compute, they do not wait" if full else f"CPU has room ({occupied:.2f})",
-            full,
-        ),
-        _threads(look),
-        grading.rival(
-            "pauses of a collector",
-            "probes were not counted"
-            if share is None
-            else f"{numbers.percent(share)} of probes are held up, not a few",
-            None if share is None else share > FEW_DELAYED,
-        ),
-        _generator_rival(look),
-        grading.shared_cores_rival(look.curve, look.step, facts.cores),
-        grading.interference_rival(look.step, facts.cores),
-    ]
-
-
-def _threads(look: Look) -> Counter:
+def _threads_rival(loops: BusyLoops, hot: str) -> Counter:
     """Several threads in a process: several are hot, or together they want more than one core."""
     name = "threads that share a core"
-    hot = [p.hot_threads for p in look.processes]
-    wanted = max(_known(p.occupied).point for p in look.processes)
+    wanted = max(_interval(process.occupied).point for process in loops.processes)
     if wanted > ONE_THREAD:
         return grading.rival(name, f"the threads of one process want {wanted:.1f} cores", False)
-    if None in hot:
+    if any(process.hot_threads is None for process in loops.processes):
         return grading.rival(name, "threads were not read", None)
-    text = f"hot threads a process: {_listed(hot)}{_helped(look)}"
-    return grading.rival(name, text, all(_is_single(p) for p in look.processes))
+    return grading.rival(name, hot, all(_is_single(process) for process in loops.processes))
 
 
 def _is_single(process: ProcessWatch) -> bool | None:
-    """Whether one thread does the work, alone or with helpers that do little beside it; none: not read."""
+    """One thread does the work, alone or with helpers that do little beside it; `None` if not read."""
     if process.hot_threads is None:
         return None
-    helped = process.second_thread is not None and process.second_thread < HELPER
-    return process.hot_threads == 1 or (process.hot_threads > 1 and helped)
+    is_helped = process.second_thread is not None and process.second_thread < HELPER
+    return process.hot_threads == 1 or (process.hot_threads > 1 and is_helped)
 
 
-def _helped(look: Look) -> str:
-    """What the second thread does, where there is more than one that is hot."""
-    known = [p.second_thread for p in look.processes if p.second_thread is not None]
-    several = any((p.hot_threads or 0) > 1 for p in look.processes)
-    if not several or len(known) < len(look.processes):
+def _helpers_text(loops: BusyLoops) -> str:
+    """The share of the second thread, where more than one is hot."""
+    second = [p.second_thread for p in loops.processes if p.second_thread is not None]
+    several = any((process.hot_threads or 0) > 1 for process in loops.processes)
+    if not several or len(second) < len(loops.processes):
         return ""
-    return f" (the second does {numbers.percent(max(known))} of the first, limit {numbers.percent(HELPER)})"
+    return f" (the second does {numbers.percent(max(second))} of the first, limit {numbers.percent(HELPER)})"
 
 
-def _generator_rival(look: Look) -> Counter:
-    found = grading.generator_rival(look.step)
-    if look.probe.is_late:
-        return grading.rival("generator", "the probe itself was sent late", False)
-    # A late load does not make a probe wait that was sent in time; it only cannot be excluded.
-    return grading.left_open(found)
-
-
-def _statement(look: Look, grade: Grade) -> str:
-    each = numbers.with_unit(_rate(look) / len(look.processes), "1/s")
-    wait = numbers.with_unit(figures.point(look.probe.response.mean), "s")
-    label = grading.short_label(look.dear.label)
-    probe = look.probe.label if len(look.probe.label) <= 16 else f"{look.probe.label[:14]}.."
-    blocks = "may block" if grade is Grade.SUSPECTED else "blocks"
-    return f"{label} {blocks} the event loop: {each} a process, {probe} takes {wait}"
-
-
-def _rate(look: Look) -> float:
+def _rate(loops: BusyLoops) -> float:
     """Expensive requests per second: their share of all, times the rate that edges do not cut."""
-    counted = {c.label: c.rate.point for c in look.step.classes if isinstance(c.rate, Estimate)}
+    counted = {kind.label: kind.rate.point for kind in loops.step.classes if isinstance(kind.rate, Estimate)}
     total = sum(counted.values())
-    trials = look.step.throughput_trials
-    return sum(trials) / len(trials) * counted.get(look.dear.label, 0.0) / total if total else 0.0
+    trials = loops.step.throughput_trials
+    return sum(trials) / len(trials) * counted.get(loops.costliest.label, 0.0) / total if total else 0.0
 
 
-def _explanation(facts: Facts, look: Look) -> str:
-    work, probe = numbers.with_unit(look.work_s, "s"), look.probe
-    first, at = look.curve.steps[0], load_text.load_with_unit(look.curve, look.step)
-    light = next((p for p in first.probes if p.label == probe.label), None)
-    paid = f"{probe.request} takes {numbers.shown(probe.response.mean)} at {at}"
-    if light is not None and first is not look.step:
+def _explanation(loops: BusyLoops) -> str:
+    probe, first, curve = loops.probe, loops.curve.steps[0], loops.curve
+    light = next((other for other in first.probes if other.label == probe.label), None)
+    mean, at = numbers.shown(probe.response.mean), load_text.load_with_unit(curve, loops.step)
+    paid = f"{probe.request} takes {mean} at {at}"
+    if light is not None and first is not loops.step:
         paid += f", {numbers.short(light.response.mean)} at {first.load:g}"
     if probe.idle_s is not None:
         paid += f", {numbers.with_unit(probe.idle_s, 's')} when nothing is in its way"
-    parts = [
-        f"While a process computes for {work} on one {look.dear.label}, it answers nothing else: {paid}."
-    ]
-    knee = _knee_of(look)
-    if knee is not None:
-        parts.append(knee)
-    if look.step.server_cores >= OCCUPIED * look.curve.cores_allotted:
-        parts.append(
-            f"The {look.curve.cores_allotted:g} cores are full as well ({look.step.server_cores:.2f} used), "
+    work = numbers.with_unit(loops.work_s, "s")
+    text = f"While a process computes for {work} on one {loops.costliest.label}, it answers nothing else: {paid}."
+    capacity = capacity_of(curve)
+    if isinstance(capacity, Capacity) and capacity.saturation.verdict != "underdriven":
+        knee, alone_s = capacity.saturation.knee, capacity.alone_s or 0.0
+        if knee is not None:  # users a process from which on requests queue: N* / k = X (R1 + Z) / k
+            alone = "alone" if capacity.alone_is_measured else "of CPU"
+            text += (
+                f" From {words.users(knee / len(loops.processes))} a process on they queue (throughput x "
+                f"({numbers.with_unit(alone_s, 's')} {alone} + {numbers.with_unit(curve.think_s, 's')} "
+                "of thinking))."
+            )
+    if loops.step.server_cores >= SATURATED * curve.cores_allotted:
+        text += (
+            f" The {curve.cores_allotted:g} cores are full as well ({loops.step.server_cores:.2f} used), "
             "so more processes bring no more requests."
         )
-    return " ".join(parts)
+    return text
 
 
-def _knee_of(look: Look) -> str | None:
-    """From how many users a process on requests queue: N* / k = X (R1 + Z) / k."""
-    capacity = capacity_of(look.curve)
-    if not isinstance(capacity, Capacity) or capacity.saturation.knee is None:
-        return None
-    if capacity.saturation.verdict == "underdriven":
-        return None
-    each = capacity.saturation.knee / len(look.processes)
-    text = f"From {words.users(each)} a process on they queue"
-    alone = capacity.alone_s or 0.0
-    how = "alone" if capacity.alone_is_measured else "of CPU"
-    return (
-        f"{text} (throughput x ({numbers.with_unit(alone, 's')} {how} + "
-        f"{numbers.with_unit(look.curve.think_s, 's')} of thinking))."
-    )
-
-
-def _advice(facts: Facts, look: Look) -> str:
-    cores, processes = look.curve.cores_allotted, len(look.processes)
-    ceiling = numbers.with_unit(cores / look.work_s, "1/s")
-    off = f"Move the work of {look.dear.label} off the loop (thread or process pool)"
+def _advice(loops: BusyLoops) -> str:
+    cores, processes = loops.curve.cores_allotted, len(loops.processes)
+    ceiling = numbers.with_unit(cores / loops.work_s, "1/s")
+    off = f"Move the work of {loops.costliest.label} off the loop (thread or process pool)"
     if processes < cores:
         return (
             f"{off}: one process can then use {cores:g} cores, at most {ceiling}; "
             f"or run {cores:g} processes in place of {processes}."
         )
     return (
-        f"{off}: {look.probe.label} no longer waits for it; throughput stays at most {ceiling}, "
+        f"{off}: {loops.probe.label} no longer waits for it; throughput stays at most {ceiling}, "
         f"as {processes} processes already use the {cores:g} cores."
     )
 
 
-def _unknown(look: Look) -> tuple[str, ...]:
-    found = []
-    if isinstance(look.waits, Waiting) and 1.25 < look.waits.passes.point < math.inf:
-        low, high = look.waits.passes.low, look.waits.passes.high
-        text = f"{look.dear.label} seems to queue {look.waits.passes.point:.1f} times a request"
+def _unknown(loops: BusyLoops) -> tuple[str, ...]:
+    unknown = []
+    waits, before = loops.waits, loops.passes_before
+    if isinstance(waits, Waiting) and SEVERAL_PASSES < waits.passes.point < math.inf:
+        low, high = waits.passes.low, waits.passes.high
+        text = f"{loops.costliest.label} seems to queue {waits.passes.point:.1f} times a request"
         if low is not None and high is not None:
             text += f" ({low:.1f}–{high:.1f})"
-        if look.passes_before is not None and look.passes_before.point < math.inf:
-            text += f", {look.passes_before.point:.1f} at the level before"
-        found.append(f"{text}: each await behind blocking work waits again")
-    if not look.probe.fresh_connections:
-        found.append("the probe keeps its connection: it sees one process only")
-    return tuple(found)
+        if before is not None and before.point < math.inf:
+            text += f", {before.point:.1f} at the level before"
+        unknown.append(f"{text}: each await behind blocking work waits again")
+    if not loops.probe.fresh_connections:
+        unknown.append("the probe keeps its connection: it sees one process only")
+    return tuple(unknown)
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.silence(look.curve.label, _signals(look), _rivals(facts, look))
+def _clearest(pairs: Sequence[tuple[BusyLoops, Finding]]) -> Finding:
+    """The fewest processes show it best: nothing else competes for the cores."""
+    loops, best = max(pairs, key=lambda pair: (pair[1].grade, -len(pair[0].processes), pair[1].impact))
+    curves = tuple(seen.curve.label for seen, _ in pairs)
+    return replace(best, scope=f"{loops.costliest.request} · {', '.join(curves)}", curves=curves)
 
 
-def _occupied(process: ProcessWatch) -> Interval:
-    """Computing and waiting for a core: what the loop is taken up by, as a probe sees it."""
-    found = _known(process.occupied)
-    # Counters of CPU and of waiting are read one after the other: together they may pass the clock.
-    return replace(
-        found,
-        point=min(1.0, found.point),
-        low=None if found.low is None else min(1.0, found.low),
-        high=None if found.high is None else min(1.0, found.high),
-    )
+def _silence(facts: Facts, observed: Sequence[BusyLoops]) -> str:
+    return claim(facts, max(observed, key=lambda loops: loops.occupied.point)).silence
 
 
-def _known(figure: object) -> Interval:
-    if isinstance(figure, Estimate):
-        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
-    return Interval(0.0, None, None, 0.0, "not measured")
-
-
-def _listed(counts: list[int | None]) -> str:
-    return ", ".join("?" if count is None else str(count) for count in counts)
+assess = assessing(ID, TITLE, observe, claim, choose=_clearest, silence=_silence)

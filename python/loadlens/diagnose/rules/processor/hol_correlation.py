@@ -21,13 +21,24 @@ quarter stands between. Half of the variance: what is left is where in the curre
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import (
+    Answer,
+    Claim,
+    Lacking,
+    Nothing,
+    Words,
+    assessing_after,
+    for_all,
+    on_curve,
+)
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.separation import AHEAD_EXPLAINS, AHEAD_SHARE
 from loadlens.measure.curve import completed
-from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.model.facts import AheadWatch, Curve, Facts
+from loadlens.model.finding import Estimate, Evidence, Finding, Grade
 from loadlens.present import numbers
 
 ID = "hol.correlation"
@@ -35,96 +46,88 @@ TITLE = "cheap requests wait for what is ahead of them"
 EXPLAINS: tuple[str, ...] = ()
 
 
-def assess_after(
-    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | Absent | NotAssessed:
-    """Look at every curve on which an event loop is blocked."""
-    loops = next((other for other in others if other.rule == eventloop_blocked.ID), None)
-    if isinstance(loops, Absent):
-        return Absent(ID, TITLE, f"no event loop is blocked: {loops.reason}")
+@dataclass(frozen=True, slots=True)
+class QueueAhead:
+    """How the wait of a probe grows with the requests ahead of it, on a curve whose event loop is blocked."""
+
+    curve: Curve
+    watch: AheadWatch
+    slope: Estimate  # seconds for each request ahead
+    loop_grade: Grade
+
+
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[QueueAhead] | Lacking | Nothing:
+    """Return every curve on which an event loop is blocked and probes' waits were compared."""
+    loops = eventloop_blocked.answer_of(others)
     if not isinstance(loops, Finding):
-        why = "needs a look for blocked event loops" if loops is None else loops.reason
-        return NotAssessed(ID, TITLE, why)
+        return loops
     curves = [curve for curve in facts.curves if curve.label in loops.curves]
-    known = [curve for curve in curves if curve.ahead is not None and isinstance(curve.ahead.slope, Estimate)]
-    if not known:
-        slopes = [curve.ahead.slope for curve in curves if curve.ahead is not None]
-        reasons = [slope.reason for slope in slopes if not isinstance(slope, Estimate)]
-        return NotAssessed(ID, TITLE, reasons[0] if reasons else "needs the log of single requests")
-    findings = [f for curve in known if (f := _finding(curve, loops)) is not None]
-    if findings:
-        return grading.for_all(findings)
-    signals = _signals(known[0])
-    return Absent(ID, TITLE, f"{known[0].label}: {grading.unclear(signals)}")
-
-
-def _finding(curve: Curve, loops: Finding) -> Finding | None:
-    watch = curve.ahead
-    assert watch is not None  # only asked of such curves
-    signals, rivals = _signals(curve), _rivals(curve)
-    grade = grading.grade_of(signals, rivals, cap=min(grading.cap_of(curve), loops.grade))
-    if grade is None or not isinstance(watch.slope, Estimate):
-        return None
-    each, probe = numbers.with_unit(watch.slope.point, "s"), grading.short_label(watch.probe)
-    mean = (watch.ahead or 0.0) * watch.slope.point
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, watch.explained or 0.0),
-        scope=curve.label,
-        statement=grading.statement(f"Each request that is ahead adds {each} to {probe}"),
-        explanation=f"{watch.ahead or 0.0:.1f} were under way when one of {watch.probes:,} probes came, on "
-        f"average: {numbers.with_unit(mean, 's')} of waiting. Their number explains "
-        f"{numbers.percent(watch.explained or 0.0)} of how much the waits vary.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"Give {probe} a line of its own (a process or port): it then no longer waits "
-        f"{each} for each request that is ahead.",
-        confirm="a process of its own for the cheap path: what is under way no longer adds to it",
-        curves=(curve.label,),
-    )
-
-
-def _held(curve: Curve) -> float | None:
-    """How long one request holds the line, from the throughput at the highest load."""
-    mean = completed(curve.steps[-1]) if curve.steps else 0.0
-    return 1 / mean if mean > 0 else None
-
-
-def _signals(curve: Curve) -> list[grading.Signal]:
-    watch, held = curve.ahead, _held(curve)
-    assert watch is not None
-    if held is None or watch.explained is None:
-        return [grading.stated("probe.ahead", None, text="how long one request holds the line is not known")]
-    limit = AHEAD_SHARE * held
-    text = (
-        f"each request ahead adds {numbers.shown(watch.slope)} to {watch.probe}, one holds the line for "
-        f"{numbers.with_unit(held, 's')} (limit {numbers.with_unit(limit, 's')})"
-    )
-    chip = f"{numbers.short(watch.slope)} for each ahead"
-    explains = watch.explained >= AHEAD_EXPLAINS
-    return [
-        grading.at_least("probe.ahead", watch.slope, limit, text=text, chip=chip),
-        grading.Signal(
-            Evidence(
-                "probe.ahead-explains",
-                f"the number ahead explains {numbers.percent(watch.explained)} of how the waits vary "
-                f"(limit {numbers.percent(AHEAD_EXPLAINS)})",
-                f"explains {numbers.percent(watch.explained)}",
-                watch.explained,
-                None,
-                None,
-                AHEAD_EXPLAINS,
-                explains,
-            ),
-            explains,
-        ),
+    watches = [(curve, curve.ahead) for curve in curves if curve.ahead is not None]
+    queues = [
+        QueueAhead(curve, watch, watch.slope, loops.grade)
+        for curve, watch in watches
+        if isinstance(watch.slope, Estimate)
     ]
+    reasons = [watch.slope.reason for _, watch in watches if not isinstance(watch.slope, Estimate)]
+    return queues or Lacking(reasons[0] if reasons else "needs the log of single requests")
 
 
-def _rivals(curve: Curve) -> list[Counter]:
-    late = any(probe.is_late for step in curve.steps for probe in step.probes)
-    return [
-        grading.rival("late probe", "sent late" if late else "sent in time", None if late else True),
+def claim(_: Facts, queue: QueueAhead) -> Claim:
+    """Hold what each request ahead adds against how long one holds the line."""
+    curve, watch = queue.curve, queue.watch
+    rate = completed(curve.steps[-1]) if curve.steps else 0.0
+    explained = watch.explained
+    if rate <= 0 or explained is None:
+        text = "how long one request holds the line is not known"
+        signals = [grading.stated("probe.ahead", None, text=text)]
+    else:
+        share, limit_s = numbers.percent(explained), AHEAD_SHARE / rate
+        text = (
+            f"each request ahead adds {numbers.shown(queue.slope)} to {watch.probe}, one holds the line for "
+            f"{numbers.with_unit(1 / rate, 's')} (limit {numbers.with_unit(limit_s, 's')})"
+        )
+        chip = f"{numbers.short(queue.slope)} for each ahead"
+        is_passed = explained >= AHEAD_EXPLAINS
+        evidence = Evidence(
+            "probe.ahead-explains",
+            f"the number ahead explains {share} of how the waits vary "
+            f"(limit {numbers.percent(AHEAD_EXPLAINS)})",
+            f"explains {share}",
+            explained,
+            None,
+            None,
+            AHEAD_EXPLAINS,
+            is_passed,
+        )
+        signals = [
+            grading.at_least("probe.ahead", queue.slope, limit_s, text=text, chip=chip),
+            grading.Signal(evidence, is_passed),
+        ]
+    is_late = any(probe.is_late for step in curve.steps for probe in step.probes)
+    rivals = [
+        grading.rival("late probe", "sent late" if is_late else "sent in time", None if is_late else True),
         grading.generator_rival(curve.steps[-1]),
     ]
+
+    def words(_: Grade) -> Words:
+        each, probe = numbers.with_unit(queue.slope.point, "s"), grading.short_label(watch.probe)
+        mean_s = (watch.ahead or 0.0) * queue.slope.point
+        return Words(
+            statement=f"Each request that is ahead adds {each} to {probe}",
+            explanation=f"{watch.ahead or 0.0:.1f} were under way when one of {watch.probes:,} probes came, "
+            f"on average: {numbers.with_unit(mean_s, 's')} of waiting. Their number explains "
+            f"{numbers.percent(explained or 0.0)} of how much the waits vary.",
+            advice=f"Give {probe} a line of its own (a process or port): it then no longer waits "
+            f"{each} for each request that is ahead.",
+            confirm="a process of its own for the cheap path: what is under way no longer adds to it",
+            impact=explained or 0.0,
+        )
+
+    return on_curve(curve, signals, rivals, words, cap=queue.loop_grade)
+
+
+def _silence(facts: Facts, queues: Sequence[QueueAhead]) -> str:
+    return f"{queues[0].curve.label}: {grading.unclear(claim(facts, queues[0]).signals)}"
+
+
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=for_all, silence=_silence)

@@ -29,12 +29,16 @@ service that lacks them then does what they bear by the CPU time of a request.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.curve_signals import waits_signal
 from loadlens.measure.curve import completed, cores_of, held_together, requests_wait
 from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed
+from loadlens.model.finding import Counter, Grade
 from loadlens.present import numbers
 
 ID = "host.interference"
@@ -47,67 +51,86 @@ FALLS_TO = 0.8  # of their work, while throughput does not fall
 LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every level of every curve."""
+@dataclass(frozen=True, slots=True)
+class OtherPrograms:
+    """Programs of others at one level of a curve."""
+
+    curve: Curve
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class StolenTime:
+    """Time that other machines on the host took at one level of a curve."""
+
+    curve: Curve
+    step: Step
+
+
+def observe(facts: Facts) -> Sequence[OtherPrograms | StolenTime] | Lacking:
+    """Return every level of every curve, for each of the two that were watched."""
     steps = [(curve, step) for curve in facts.curves for step in curve.steps]
-    others = [(curve, step) for curve, step in steps if step.other_cores is not None]
-    stolen = [(curve, step) for curve, step in steps if step.steal is not None]
-    if not others and not stolen:
-        return NotAssessed(ID, TITLE, "needs the CPU of the machine and of the service's processes")
-    found = [f for curve, step in others if (f := _neighbour(facts, curve, step)) is not None]
-    found += [f for curve, step in stolen if (f := _stolen(curve, step)) is not None]
-    if found:
-        return grading.strongest(found)
-    return Absent(ID, TITLE, _silence(facts, others, stolen))
+    observed: list[OtherPrograms | StolenTime] = [
+        *(OtherPrograms(curve, step) for curve, step in steps if step.other_cores is not None),
+        *(StolenTime(curve, step) for curve, step in steps if step.steal is not None),
+    ]
+    return observed or Lacking("needs the CPU of the machine and of the service's processes")
 
 
-def _neighbour(facts: Facts, curve: Curve, step: Step) -> Finding | None:
+def claim(facts: Facts, observed: OtherPrograms | StolenTime) -> Claim:
+    """Hold one level against what others took of it."""
+    if isinstance(observed, StolenTime):
+        return _stolen(observed.curve, observed.step)
+    return _neighbour(facts, observed.curve, observed.step)
+
+
+def _neighbour(facts: Facts, curve: Curve, step: Step) -> Claim:
     used = used_by_others(curve, step)
-    share = used / facts.cores
+    waiting = requests_wait(step)
+    # A twentieth of hardly any running is nothing: waiting is held against the requests' own time.
+    felt = "what part of their time requests wait for a core is not known"
+    if waiting is not None:
+        felt = (
+            f"requests wait for a core {numbers.percent(waiting)} of the time that they are under way "
+            f"(limit {numbers.percent(SERVICE_WAITS)})"
+        )
     signals = [
         grading.stated(
             "others.cores",
-            share >= OTHERS_MATTER,
+            used / facts.cores >= OTHERS_MATTER,
             text=f"other programs use {used:.2f} of {facts.cores} cores "
             f"(limit {OTHERS_MATTER * facts.cores:.2g})",
             chip=f"others use {used:.2f} cores",
         ),
         waits_signal(step),
-        _lacked(curve, step),
-        _felt(step),
+        # A service that has all the cores it may use lost nothing: its threads wait for each other.
+        grading.stated("service.lacks", _is_taken(curve, step), text=_lacked_text(curve, step)),
+        grading.stated("requests.wait", None if waiting is None else waiting >= SERVICE_WAITS, text=felt),
     ]
-    rivals = (_part_of_it(curve, step),)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    if rivals[0].ruled_out is None:
-        grade = Grade.SUSPECTED  # a database that nobody named would look just so
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=used / (used + step.server_cores) if used + step.server_cores else 0.0,
-        scope=f"{curve.label} · {step.label}",
-        statement=grading.statement(
-            f"Other programs use {used:.2f} of {facts.cores} cores while the service waits for one"
-        ),
-        explanation=f"The service itself uses {step.server_cores:.2f}; what it could do alone is not known.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=rivals,
-        advice=f"Stop what runs beside it ({used:.2f} cores) or give the service its own, then repeat.",
-        confirm="the lightest and the highest level again on an idle machine",
-        curves=(curve.label,),
-        explains_others=_is_taken(curve, curve.steps[-1]),
-    )
+    part = _part_rival(curve, step)
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"Other programs use {used:.2f} of {facts.cores} cores while the service waits for one",
+            explanation=f"The service itself uses {step.server_cores:.2f}; "
+            "what it could do alone is not known.",
+            advice=f"Stop what runs beside it ({used:.2f} cores) or give the service its own, then repeat.",
+            confirm="the lightest and the highest level again on an idle machine",
+            impact=used / (used + step.server_cores) if used + step.server_cores else 0.0,
+            scope=f"{curve.label} · {step.label}",
+        )
+
+    # A database that was not named would look just so.
+    cap = Grade.SUSPECTED if part.ruled_out is None else Grade.STRONG
+    explains_others = _is_taken(curve, curve.steps[-1])
+    return on_curve(curve, signals, [part], words, cap=cap, explains_others=explains_others)
 
 
-def _lacked(curve: Curve, step: Step) -> grading.Signal:
-    """Whoever has all that he may use lost nothing to others: his threads wait for each other."""
+def _lacked_text(curve: Curve, step: Step) -> str:
     may = cores_of(curve, step)
-    return grading.stated(
-        "service.lacks",
-        _is_taken(curve, step),
-        text=f"the service uses {step.server_cores:.2f} of the {may:g} cores that it may use, others took "
-        f"{_taken(curve, step):.2f} of them at most (limit {OTHERS_MATTER * may:.2g})",
+    return (
+        f"the service uses {step.server_cores:.2f} of the {may:g} cores that it may use, others took "
+        f"{_taken(curve, step):.2f} of them at most (limit {OTHERS_MATTER * may:.2g})"
     )
 
 
@@ -121,21 +144,6 @@ def _taken(curve: Curve, step: Step) -> float:
     return min(used_by_others(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
 
 
-def _felt(step: Step) -> grading.Signal:
-    """A twentieth of hardly any running is nothing: waiting is held against the requests' own time."""
-    share = requests_wait(step)
-    if share is None:
-        return grading.stated(
-            "requests.wait", None, text="what part of their time requests wait for a core is not known"
-        )
-    return grading.stated(
-        "requests.wait",
-        share >= SERVICE_WAITS,
-        text=f"requests wait for a core {numbers.percent(share)} of the time that they are under way "
-        f"(limit {numbers.percent(SERVICE_WAITS)})",
-    )
-
-
 def used_by_others(curve: Curve, step: Step) -> float:
     """Cores that programs of others used: what no process is known for, less the soft interrupts.
 
@@ -147,11 +155,11 @@ def used_by_others(curve: Curve, step: Step) -> float:
     return max(0.0, used)
 
 
-def _part_of_it(curve: Curve, step: Step) -> Counter:
-    """Work that grows with throughput belongs to the service, whoever does it."""
+def _part_rival(curve: Curve, step: Step) -> Counter:
+    """Work that grows with throughput belongs to the service, whatever program does it."""
     name = "an unnamed part of the service"
-    known = [s for s in curve.steps if s.other_cores is not None]
-    first, last = (step, known[-1]) if step is known[0] else (known[0], step)
+    watched = [level for level in curve.steps if level.other_cores is not None]
+    first, last = (step, watched[-1]) if step is watched[0] else (watched[0], step)
     if first is last:
         return grading.rival(name, "there is no other level to compare", None)
     before, now, done = used_by_others(curve, first), used_by_others(curve, last), completed(first)
@@ -168,57 +176,54 @@ def _part_of_it(curve: Curve, step: Step) -> Counter:
     return grading.rival(name, text, constant >= CONSTANT * used_by_others(curve, step))
 
 
-def _stolen(curve: Curve, step: Step) -> Finding | None:
-    steal, worst = step.stolen or 0.0, step.steal or 0.0
-    is_much = steal >= OTHERS_MATTER
+def _stolen(curve: Curve, step: Step) -> Claim:
+    stolen, worst = step.stolen or 0.0, step.steal or 0.0
+    is_much = stolen >= OTHERS_MATTER
+    limits = f"whether the service felt it is not known below {numbers.percent(OTHERS_MATTER)}"
+    if is_much:
+        limits = "so much is gone that what the service lacked may be in it"
     signals = [
         grading.stated(
             "host.steal",
-            steal > MOST_STOLEN,
-            text=f"the hypervisor gave {numbers.percent(steal)} of the machine to others "
+            stolen > MOST_STOLEN,
+            text=f"the hypervisor gave {numbers.percent(stolen)} of the machine to others "
             f"(limit {numbers.percent(MOST_STOLEN)})",
-            chip=f"{numbers.percent(steal)} stolen",
+            chip=f"{numbers.percent(stolen)} stolen",
         ),
-        grading.stated(
-            "host.steal-limits",
-            True if is_much else None,
-            text="so much is gone that what the service lacked may be in it"
-            if is_much
-            else f"whether the service felt it is not known below {numbers.percent(OTHERS_MATTER)}",
-        ),
+        grading.stated("host.steal-limits", True if is_much else None, text=limits),
     ]
-    grade = grading.grade_of(signals, (), cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, steal),
-        scope=f"{curve.label} · {step.label}",
-        statement=grading.statement(f"Other machines on this host took {numbers.percent(steal)} of its time"),
-        explanation=f"The mean of this level's trials, {numbers.percent(worst)} in the worst: its figures "
-        f"are "
-        "those of a slower machine.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=(),
-        advice=f"Repeat {step.label} at a quieter time, or on a machine that shares nothing.",
-        confirm="the same level again while nothing is stolen",
-        curves=(curve.label,),
-        explains_others=(curve.steps[-1].stolen or 0.0) >= OTHERS_MATTER,
-    )
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"Other machines on this host took {numbers.percent(stolen)} of its time",
+            explanation=f"The mean of this level's trials, {numbers.percent(worst)} in the worst: its "
+            "figures are those of a slower machine.",
+            advice=f"Repeat {step.label} at a quieter time, or on a machine that shares nothing.",
+            confirm="the same level again while nothing is stolen",
+            impact=stolen,
+            scope=f"{curve.label} · {step.label}",
+        )
+
+    explains_others = (curve.steps[-1].stolen or 0.0) >= OTHERS_MATTER
+    return on_curve(curve, signals, [], words, explains_others=explains_others)
 
 
-def _silence(facts: Facts, others: list[tuple[Curve, Step]], stolen: list[tuple[Curve, Step]]) -> str:
+def _silence(facts: Facts, observed: Sequence[OtherPrograms | StolenTime]) -> str:
     parts = []
+    others = [(level.curve, level.step) for level in observed if isinstance(level, OtherPrograms)]
+    stolen = [level.step.steal or 0.0 for level in observed if isinstance(level, StolenTime)]
     if others:
         curve, worst = max(others, key=lambda pair: used_by_others(*pair))
         text = f"other programs use up to {used_by_others(curve, worst):.2f} of {facts.cores} cores"
-        rival = _part_of_it(curve, worst)
-        if rival.ruled_out is False:
-            text += f", and more under load ({rival.text}): they work for the service"
+        part = _part_rival(curve, worst)
+        if part.ruled_out is False:
+            text += f", and more under load ({part.text}): they work for the service"
         elif not _is_taken(curve, worst):
-            text += f"; {_lacked(curve, worst).evidence.text}"
+            text += f"; {_lacked_text(curve, worst)}"
         parts.append(text)
     if stolen:
-        parts.append(f"{numbers.percent(max(s.steal or 0.0 for _, s in stolen))} was stolen at most")
+        parts.append(f"{numbers.percent(max(stolen))} was stolen at most")
     return "; ".join(parts)
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=strongest, silence=_silence)

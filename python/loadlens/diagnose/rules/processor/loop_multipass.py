@@ -32,12 +32,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import (
+    Answer,
+    Claim,
+    Lacking,
+    Nothing,
+    Words,
+    all_seen,
+    assessing_after,
+    for_all,
+    on_curve,
+)
 from loadlens.diagnose.observe.places import point
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.probes import Waiting
 from loadlens.measure.curve import alone_time, completed, dearest, working
 from loadlens.model.facts import Curve, Facts, ProbeWatch, RequestClass, Step
-from loadlens.model.finding import Absent, Counter, Evidence, Finding, NotAssessed
+from loadlens.model.finding import Counter, Evidence, Finding, Grade
 from loadlens.present import numbers, words
 
 ID = "loop.multipass"
@@ -51,144 +62,120 @@ FEWEST_PASSES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SeveralPasses:
     """How both kinds of requests wait at the highest levels of one curve."""
 
     curve: Curve
     step: Step
     probe: ProbeWatch
-    dear: RequestClass
+    costliest: RequestClass
     waits: tuple[Waiting, ...]  # of the highest levels at which both wait, the highest last
+    loop_grade: Grade
+
+    @property
+    def ratio(self) -> float:
+        """The lower of the ratios: it holds at every level."""
+        return min(waits.passes.point for waits in self.waits)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of all; `None` if one is open."""
+        lows = [waits.passes.low for waits in self.waits]
+        closed = [low for low in lows if low is not None]
+        return min(closed) if len(closed) == len(lows) else None
 
 
-def assess_after(
-    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | Absent | NotAssessed:
-    """Look at every curve on which a blocked event loop was found."""
-    loops = next((other for other in others if other.rule == eventloop_blocked.ID), None)
-    if loops is None or isinstance(loops, NotAssessed):
-        why = "needs a look for blocked event loops" if loops is None else loops.reason
-        return NotAssessed(ID, TITLE, why)
-    if isinstance(loops, Absent):
-        return Absent(ID, TITLE, f"no event loop is blocked: {loops.reason}")
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[SeveralPasses] | Lacking | Nothing:
+    """Return every curve on which a blocked event loop was found."""
+    loops = eventloop_blocked.answer_of(others)
+    if not isinstance(loops, Finding):
+        return loops
     curves = [curve for curve in facts.curves if curve.label in loops.curves]
-    looks, lacks = grading.parted(_look(curve) for curve in curves)
-    if not looks:
-        return NotAssessed(ID, TITLE, f"{curves[0].label}: {lacks[0]}" if lacks else "no load curve")
-    findings = [f for look in looks if (f := _finding(look, loops)) is not None]
-    if findings:
-        return grading.for_all(findings)
-    return Absent(ID, TITLE, _silence(max(looks, key=_ratio)))
+    seen = all_seen(_passes(curve, loops.grade) for curve in curves)
+    return Lacking(f"{curves[0].label}: {seen.reason}") if curves and isinstance(seen, Lacking) else seen
 
 
-def _look(curve: Curve) -> Look | str:
+def _passes(curve: Curve, loop_grade: Grade) -> SeveralPasses | str:
     place = eventloop_blocked.place_of(curve)
     if isinstance(place, str):
         return place
     step = curve.steps[place]
-    probe = eventloop_blocked.probe_of(step)
-    dear = dearest(curve, step)
+    probe, costliest = eventloop_blocked.probe_of(step), dearest(curve, step)
     assert probe is not None  # a place has both
-    assert dear is not None
+    assert costliest is not None
     if len(working(step)) != 1:
         return f"{len(working(step))} processes work: a probe may find the one that is free"
-    known = [eventloop_blocked.waits_of(one, probe.label, curve) for one in curve.steps[: place + 1]]
-    waits = [one for one in known if isinstance(one, Waiting) and one.probe_s > 0]
+    levels = [eventloop_blocked.waits_of(level, probe.label, curve) for level in curve.steps[: place + 1]]
+    waits = [level for level in levels if isinstance(level, Waiting) and level.probe_s > 0]
     if len(waits) < LEVELS:
         return f"requests and probes wait at {len(waits)} level of load, needs {LEVELS}"
-    return Look(curve, step, probe, dear, tuple(waits[-LEVELS:]))
+    return SeveralPasses(curve, step, probe, costliest, tuple(waits[-LEVELS:]), loop_grade)
 
 
-def _ratio(look: Look) -> float:
-    """The lower of the ratios: what holds at every level."""
-    return min(waits.passes.point for waits in look.waits)
-
-
-def _low(look: Look) -> float | None:
-    lows = [waits.passes.low for waits in look.waits]
-    known = [low for low in lows if low is not None]
-    return min(known) if len(known) == len(lows) else None
-
-
-def _finding(look: Look, loops: Finding) -> Finding | None:
-    signals, rivals = [_signal(look), *_own_line(look)], _rivals(look)
-    grade = grading.grade_of(signals, rivals, cap=min(grading.cap_of(look.curve), loops.grade))
-    if grade is None:
-        return None
-    label = grading.short_label(look.dear.label)
-    last = look.waits[-1]
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=max(0.0, 1 - 1 / _ratio(look)),
-        scope=f"{look.dear.request} · {look.curve.label}",
-        statement=grading.statement(
-            f"{label} crosses the blocked loop at least {FEWEST_PASSES:g} times: "
-            f"{last.passes.point:.1f} waits of a probe"
-        ),
-        explanation=f"At {words.users(look.step.load)} {label} waits "
-        f"{numbers.with_unit(last.expensive_s, 's')} beyond its own time, {look.probe.label} "
-        f"{numbers.with_unit(last.probe_s, 's')}: each time it lets go of the loop it queues again.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"Do the work of {label} in one stretch (fewer awaits and hops to threads around it): each "
-        f"crossing waits about {numbers.with_unit(last.probe_s, 's')}; best is none of it on the loop.",
-        confirm="one await less around the work: below saturation requests are faster by a wait of the probe",
-        unknown=("how many crossings exactly: users who go in step hide some",),
-        curves=(look.curve.label,),
-    )
-
-
-def _signal(look: Look) -> grading.Signal:
-    ratio, low = _ratio(look), _low(look)
-    shown = " and ".join(f"{waits.passes.point:.2f}" for waits in look.waits)
+def claim(_: Facts, seen: SeveralPasses) -> Claim:
+    """Hold the waits of expensive requests against those of a probe, at each level."""
+    curve, probe, costliest, last = seen.curve, seen.probe, seen.costliest, seen.waits[-1]
+    ratio, low = seen.ratio, seen.low
+    ratios = " and ".join(f"{waits.passes.point:.2f}" for waits in seen.waits)
     bound = "open" if low is None else f"{low:.2f}"
     text = (
-        f"{look.dear.label} waits {shown} times as long as {look.probe.label} at the {LEVELS} highest "
+        f"{costliest.label} waits {ratios} times as long as {probe.label} at the {LEVELS} highest "
         f"levels (at least {bound}; limits {LEAST_RATIO} and 1)"
     )
     passed = None if ratio >= LEAST_RATIO and (low is None or low <= 1) else ratio >= LEAST_RATIO
-    least = max(FEWEST_PASSES, low or 0.0)
-    chip = f"waits {ratio:.1f} times as long"
+    least, chip = max(FEWEST_PASSES, low or 0.0), f"waits {ratio:.1f} times as long"
     evidence = Evidence("loop.passes", text, chip, least, least, None, None, passed)
-    return grading.Signal(evidence, passed is True)
-
-
-def _own_line(look: Look) -> list[grading.Signal]:
-    """A probe that is accepted anew waits twice itself: what keeps its connection has no such margin."""
-    if look.probe.fresh_connections or _elsewhere_s(look.step) is not None:
-        return []
-    text = f"{look.probe.label} keeps its connection, and no gauge says whether requests wait elsewhere"
-    return [grading.stated("wait.elsewhere", None, text=text)]
-
-
-def _elsewhere_s(step: Step) -> float | None:
-    """What a request waits before pools and locks by their gauges, seconds; none: none is told."""
-    told = [place.waiting for place in step.places if place.kind in ("lock", "pool", "threads")]
-    known = [value for gauge in told if (value := point(gauge)) is not None]
-    rate = completed(step)
-    return sum(known) / rate if known and rate > 0 else None
-
-
-def _rivals(look: Look) -> list[Counter]:
-    _, is_measured = alone_time(look.curve)
-    late = look.probe.is_late
-    return [
-        _opened(look),
-        _line_elsewhere(look),
+    signals = [grading.Signal(evidence, passed is True)]
+    # A probe that is accepted anew waits twice itself: what keeps its connection has no such margin.
+    if not probe.fresh_connections and _elsewhere_s(seen.step) is None:
+        text = f"{probe.label} keeps its connection, and no gauge says whether requests wait elsewhere"
+        signals.append(grading.stated("wait.elsewhere", None, text=text))
+    _, is_measured = alone_time(curve)
+    rivals = [
+        _opened_rival(seen.step),
+        _elsewhere_rival(seen.step, last),
         grading.rival(
             "a delay elsewhere",
             "waits are counted beyond one user alone" if is_measured else "one user alone was not measured",
             True if is_measured else None,
         ),
         grading.rival(
-            "late probe", "the probe was sent late" if late else "the probe was sent in time", not late
+            "late probe",
+            "the probe was sent late" if probe.is_late else "the probe was sent in time",
+            not probe.is_late,
         ),
     ]
 
+    def texts(_: Grade) -> Words:
+        label, wait = grading.short_label(costliest.label), numbers.with_unit(last.probe_s, "s")
+        return Words(
+            statement=f"{label} crosses the blocked loop at least {FEWEST_PASSES:g} times: "
+            f"{last.passes.point:.1f} waits of a probe",
+            explanation=f"At {words.users(seen.step.load)} {label} waits "
+            f"{numbers.with_unit(last.expensive_s, 's')} beyond its own time, {probe.label} "
+            f"{wait}: each time it lets go of the loop it queues again.",
+            advice=f"Do the work of {label} in one stretch (fewer awaits and hops to threads around it): "
+            f"each crossing waits about {wait}; best is none of it on the loop.",
+            confirm="one await less around the work: below saturation requests are faster by a wait of the "
+            "probe",
+            impact=1 - 1 / ratio,
+            unknown=("how many crossings exactly: users who go in step hide some",),
+            scope=f"{costliest.request} · {curve.label}",
+        )
 
-def _line_elsewhere(look: Look) -> Counter:
-    name, waits, elsewhere = "a line elsewhere", look.waits[-1], _elsewhere_s(look.step)
+    return on_curve(curve, signals, rivals, texts, cap=seen.loop_grade)
+
+
+def _elsewhere_s(step: Step) -> float | None:
+    """Time a request waits before pools and locks by their gauges, seconds; `None` if none says so."""
+    gauges = [place.waiting for place in step.places if place.kind in ("lock", "pool", "threads")]
+    waiting = [value for gauge in gauges if (value := point(gauge)) is not None]
+    rate = completed(step)
+    return sum(waiting) / rate if waiting and rate > 0 else None
+
+
+def _elsewhere_rival(step: Step, waits: Waiting) -> Counter:
+    name, elsewhere = "a line elsewhere", _elsewhere_s(step)
     if elsewhere is None:
         return grading.rival(name, "no gauge of a pool or a lock says who waits", None)
     rest = max(0.0, waits.expensive_s - elsewhere)
@@ -200,13 +187,17 @@ def _line_elsewhere(look: Look) -> Counter:
     return grading.rival(name, text, rest >= least)
 
 
-def _opened(look: Look) -> Counter:
-    name, watch = "connections of the load", look.step.connections
+def _opened_rival(step: Step) -> Counter:
+    name, watch = "connections of the load", step.connections
     if watch is None or not watch.answered:
         return grading.rival(name, "not counted", None)
     share = watch.opened / watch.answered
     return grading.rival(name, f"{numbers.percent(share)} of requests opened one", share <= MOST_OPENED)
 
 
-def _silence(look: Look) -> str:
-    return grading.contradiction(look.curve.label, [_signal(look)], _rivals(look))
+def _silence(facts: Facts, observed: Sequence[SeveralPasses]) -> str:
+    # Without the connection that a probe keeps: it leaves open, and contradicts nothing.
+    return claim(facts, max(observed, key=lambda seen: seen.ratio)).contradiction
+
+
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=for_all, silence=_silence)
