@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Answer, Claim, Lacking, Words, all_seen, assessing_after, on_curve
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
 from loadlens.estimate.interval import Insufficient, Interval
@@ -44,32 +45,23 @@ from loadlens.measure.curve import (
     cores_waited,
     waiting_share,
 )
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import (
-    Absent,
-    Counter,
-    Estimate,
-    Evidence,
-    Finding,
-    Grade,
-    NotAssessed,
-    Prediction,
-)
+from loadlens.model.finding import Counter, Estimate, Evidence, Finding, Grade, Prediction
 from loadlens.present import numbers
 
 ID = "cpu.saturated"
 TITLE = "the service has no processor time left"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
-FULL = 0.85
 WAITING_EACH = 0.25  # threads for each core that wait for one
 STOLEN = 0.01
 MOST_REFUSED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one curve shows at its highest load."""
+class UsedCores:
+    """The cores that the service may use and does use at the highest load of one curve."""
 
     curve: Curve
     capacity: Capacity
@@ -78,189 +70,159 @@ class Look:
     used: Interval  # cores
     waited: float | None  # threads that wait for a core, on average
     bound: Bound | None  # what the CPU time of a request allows; none: not known
-    loops: bool  # whether blocked event loops were found on it
+    loops: bool  # blocked event loops were found on it
+
+    @property
+    def share(self) -> float:
+        """Part of the cores that is used."""
+        return self.used.point / self.cores
+
+    @property
+    def is_crowded(self) -> bool:
+        """True if more wants to run than the cores can: loops with a core each do not wait."""
+        return self.waited is not None and self.waited >= WAITING_EACH * self.cores
 
 
-def assess_after(
-    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | Absent | NotAssessed:
-    """Look at every closed curve; the clearest speaks for all."""
-    loops = {label for o in others if isinstance(o, Finding) and _is_loops(o) for label in o.curves}
-    by_length = sorted(facts.curves, key=lambda curve: -len(curve.steps))
-    looks, lacks = grading.parted(_look(facts, curve, curve.label in loops) for curve in by_length)
-    if not looks:
-        return NotAssessed(ID, TITLE, lacks[0] if lacks else "no load curve")
-    findings = [(look, f) for look in looks if (f := _finding(facts, look)) is not None]
-    if not findings:
-        return Absent(ID, TITLE, _silence(facts, max(looks, key=_share)))
-    # Where it stands by itself it speaks before where it is folded under event loops.
-    best = max(findings, key=lambda pair: (pair[1].explained_by is None, pair[1].grade, pair[1].impact))[1]
-    curves = tuple(look.curve.label for look, f in findings if f.explained_by == best.explained_by)
-    return replace(best, scope=", ".join(curves), curves=curves)
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[UsedCores] | Lacking:
+    """Return every closed curve whose CPU was read, the longest first."""
+    loops = {
+        label
+        for other in others
+        if isinstance(other, Finding) and other.rule == eventloop_blocked.ID and other.grade >= Grade.PROBABLE
+        for label in other.curves
+    }
+    longest = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    return all_seen(_used(facts, curve, curve.label in loops) for curve in longest)
 
 
-def _is_loops(other: Finding) -> bool:
-    return other.rule == eventloop_blocked.ID and other.grade >= Grade.PROBABLE
-
-
-def _look(facts: Facts, curve: Curve, loops: bool) -> Look | str:
+def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
-    used = cores_used(capacity.top)
+    top = capacity.top
+    used, cores = cores_used(top), cores_of(curve, top)
     if isinstance(used, Insufficient):
         return used.reason
-    return Look(
-        curve=curve,
-        capacity=capacity,
-        step=capacity.top,
-        cores=cores_of(curve, capacity.top),
-        used=used,
-        waited=cores_waited(capacity.top),
-        bound=_bound(facts, curve, capacity.top),
-        loops=loops,
-    )
+    bound = None
+    if isinstance(curve.work_all, Estimate) and top.completed_trials:
+        there = cores
+        if curve.shares_cores is not False:  # what others used is gone
+            taken = (top.generator.cpu_cores or 0.0) + (top.other_cores or 0.0)
+            there = max(0.01, min(cores, facts.cores - taken))
+        rate = completed(top)
+        plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
+        bound = next(iter(bounds([Resource("CPU", there, figures.known(curve.work_all))], plateau)), None)
+    return UsedCores(curve, capacity, top, cores, used, cores_waited(top), bound, loops)
 
 
-def _bound(facts: Facts, curve: Curve, top: Step) -> Bound | None:
-    """The rate at which the cores that were there would be full, beside all that was completed."""
-    if not isinstance(curve.work_all, Estimate) or not top.completed_trials:
-        return None
-    resource = Resource("CPU", _there(facts, curve, top), figures.known(curve.work_all))
-    rate = completed(top)
-    plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
-    return next(iter(bounds([resource], plateau)), None)
-
-
-def _there(facts: Facts, curve: Curve, top: Step) -> float:
-    """Cores that the service could have: where it shares them, what others used is gone."""
-    may = cores_of(curve, top)
-    if curve.shares_cores is False:
-        return may
-    taken = (top.generator.cpu_cores or 0.0) + (top.other_cores or 0.0)
-    return max(0.01, min(may, facts.cores - taken))
-
-
-def _share(look: Look) -> float:
-    return look.used.point / look.cores
-
-
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    signals, rivals = _signals(look), _rivals(facts, look)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=waiting_share(look.curve, look.capacity),
-        scope=look.curve.label,
-        statement=grading.statement(_statement(look)),
-        explanation=_explanation(look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm="half of the cores: half of the throughput, within 10 %",
-        predictions=_predictions(look),
-        explained_by=eventloop_blocked.ID if look.loops and not _is_crowded(look) else None,
-        curves=(look.curve.label,),
-    )
-
-
-# --- evidence --------------------------------------------------------------------------------------------
-
-
-def _signals(look: Look) -> list[grading.Signal]:
-    gain = look.capacity.saturation.gain_per_doubling
-    cores, used = look.cores, look.used
-    share = replace(
-        used,
-        point=used.point / cores,
-        low=None if used.low is None else used.low / cores,
-        high=None if used.high is None else used.high / cores,
-    )
-    return [
+def claim(facts: Facts, seen: UsedCores) -> Claim:
+    """Hold the cores in use against the work of a request, waiting threads, and what else fills them."""
+    curve, step, cores, used = seen.curve, seen.step, seen.cores, seen.used
+    gain = seen.capacity.saturation.gain_per_doubling
+    low, high = (None if end is None else end / cores for end in (used.low, used.high))
+    signals = [
         grading.stated(
             "plateau",
-            look.capacity.saturation.verdict != "underdriven",
+            seen.capacity.saturation.verdict != "underdriven",
             text=f"the last doubling of users brought {numbers.signed_percent(gain)}",
             chip=f"last doubling {numbers.signed_percent(gain)}",
         ),
         grading.at_least(
             "cpu.used",
-            share,
-            FULL,
+            replace(used, point=seen.share, low=low, high=high),
+            SATURATED,
             text=f"the service uses {used.point:.2f} of {cores:g} cores "
-            f"({numbers.percent(share.point)}, limit {numbers.percent(FULL)})",
+            f"({numbers.percent(seen.share)}, limit {numbers.percent(SATURATED)})",
             chip=f"{used.point:.2f} of {cores:g} cores used",
         ),
-        _work(look),
-        _queue(look),
+        _work(seen),
+        _queue(seen),
+    ]
+    is_full, room = seen.share >= SATURATED, f"{numbers.percent(seen.share)} of the cores are used"
+    rivals = [
+        _loops(seen),
+        grading.rival("lock or storage", f"the service computes: {room}" if is_full else room, is_full),
+        _stolen(step),
+        _refusals(step),
+        # A late load does not make the service compute; it only cannot be excluded that it took the cores.
+        grading.left_open(grading.generator_rival(step)),
+        grading.shared_cores_rival(curve, step, facts.cores),
+        grading.interference_rival(step, facts.cores),
     ]
 
+    def words(_: Grade) -> Words:
+        rate, waiting = seen.capacity.saturation.capacity, waiting_share(curve, seen.capacity)
+        fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
+        statement = f"{fully} used ({used.point:.2f}) at {numbers.with_unit(rate, '1/s')}"
+        if isinstance(curve.work, Estimate) and curve.work.point > 0:
+            work = numbers.with_unit(curve.work.point, "s")
+            statement = f"{fully} used at {numbers.with_unit(rate, '1/s')}: {work} of CPU a request"
+        queue = ""
+        if seen.waited is not None and seen.waited >= WAITING_EACH:
+            queue = f", and {seen.waited:.1f} threads wait for one"
+        advice = "Make requests cheaper or add cores; more threads or processes bring nothing."
+        if isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
+            work_s = curve.work_all.point
+            advice = (
+                f"Make a request cheaper than {numbers.with_unit(work_s, 's')} of CPU (profile it), or add "
+                f"cores: each brings {numbers.with_unit(1 / work_s, '1/s')}; more threads or processes "
+                "bring nothing."
+            )
+        return Words(
+            statement=statement,
+            explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
+            f"that it may use{queue}; {numbers.percent(waiting)} of the response time is waiting.",
+            advice=advice,
+            confirm="half of the cores: half of the throughput, within 10 %",
+            impact=waiting,
+            predictions=_predictions(seen),
+        )
 
-def _work(look: Look) -> grading.Signal:
+    explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
+    return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _work(seen: UsedCores) -> grading.Signal:
     """The CPU time of one request must account for the plateau."""
-    work, bound = look.curve.work, look.bound
+    work, bound = seen.curve.work, seen.bound
     if bound is None or not isinstance(work, Estimate) or work.point <= 0:
-        known = f"the CPU time of one request does not tell: {numbers.shown(work)}"
-        return grading.stated("work.cpu", None, text=known)
-    rate = bound.utilisation * bound.rate.point
+        lack = f"the CPU time of one request does not tell: {numbers.shown(work)}"
+        return grading.stated("work.cpu", None, text=lack)
     ratio = 1 / bound.utilisation
     text = (
         f"{numbers.shown(work)} of CPU a request: full at {numbers.with_unit(bound.rate.point, '1/s')}, "
-        f"{numbers.with_unit(rate, '1/s')} came out ({numbers.signed_percent(ratio - 1)}, "
-        f"limit {numbers.signed_percent(1 / FULL - 1)})"
+        f"{numbers.with_unit(bound.utilisation * bound.rate.point, '1/s')} came out "
+        f"({numbers.signed_percent(ratio - 1)}, limit {numbers.signed_percent(1 / SATURATED - 1)})"
     )
-    passed = True if ratio <= 1 / FULL else False if ratio >= RULED_OUT else None
+    passed = True if ratio <= 1 / SATURATED else False if ratio >= RULED_OUT else None
     chip = f"{numbers.with_unit(work.point, 's')} of CPU a request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
     return grading.Signal(evidence, bound.explains is True)
 
 
-def _queue(look: Look) -> grading.Signal:
-    """Where more threads work than there are cores, they wait for one."""
-    cores = look.cores
-    hot = [process.hot_threads for process in look.step.processes]
-    known = [count for count in hot if count is not None]
-    waits = look.waited is not None and look.waited >= WAITING_EACH * cores
-    is_few = len(known) == len(hot) and 0 < sum(known) <= cores
-    if look.waited is None:
+def _queue(seen: UsedCores) -> grading.Signal:
+    """More threads than cores must wait for one."""
+    if seen.waited is None:
         return grading.stated("runq.wait", None, text="waiting for a core was not read")
-    text = f"{look.waited:.1f} threads wait for a core (limit {WAITING_EACH * cores:g})"
-    if is_few and not waits:
-        text += f"; no more threads work ({sum(known)}) than there are cores"
-    return grading.stated("runq.wait", waits or is_few, text=text, chip=f"{look.waited:.1f} wait for a core")
+    hot = [process.hot_threads for process in seen.step.processes]
+    read = [count for count in hot if count is not None]
+    is_few = len(read) == len(hot) and 0 < sum(read) <= seen.cores
+    text = f"{seen.waited:.1f} threads wait for a core (limit {WAITING_EACH * seen.cores:g})"
+    if is_few and not seen.is_crowded:
+        text += f"; no more threads work ({sum(read)}) than there are cores"
+    passed = seen.is_crowded or is_few
+    return grading.stated("runq.wait", passed, text=text, chip=f"{seen.waited:.1f} wait for a core")
 
 
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    used, step = _share(look), look.step
-    full = used >= FULL
-    room = f"{numbers.percent(used)} of the cores are used"
-    return [
-        _loops(look),
-        grading.rival("lock or storage", f"the service computes: {room}" if full else room, full),
-        _stolen(step),
-        _refusals(step),
-        _generator(step),
-        grading.shared_cores_rival(look.curve, step, facts.cores),
-        grading.interference_rival(step, facts.cores),
-    ]
-
-
-def _is_crowded(look: Look) -> bool:
-    """Whether more wants to run than the cores can: loops of which each has a core of its own do not wait."""
-    return look.waited is not None and look.waited >= WAITING_EACH * look.cores
-
-
-def _loops(look: Look) -> Counter:
+def _loops(seen: UsedCores) -> Counter:
     """Loops that fill a core each are the cause, and the cores are full with them."""
-    if not look.loops:
-        return grading.rival("event loops", "no blocked event loop was found", True)
-    wait = "waiting was not read" if look.waited is None else f"{look.waited:.1f} threads wait"
-    if _is_crowded(look):
-        return grading.rival("event loops", f"more loops than cores: {wait} for {look.cores:g} cores", True)
-    return grading.rival("event loops", f"the loops are full, each on its core: {wait}", None)
+    name = "event loops"
+    if not seen.loops:
+        return grading.rival(name, "no blocked event loop was found", True)
+    wait = "waiting was not read" if seen.waited is None else f"{seen.waited:.1f} threads wait"
+    if seen.is_crowded:
+        return grading.rival(name, f"more loops than cores: {wait} for {seen.cores:g} cores", True)
+    return grading.rival(name, f"the loops are full, each on its core: {wait}", None)
 
 
 def _stolen(step: Step) -> Counter:
@@ -271,64 +233,16 @@ def _stolen(step: Step) -> Counter:
 
 
 def _refusals(step: Step) -> Counter:
-    name = "work on refusals"
-    if not isinstance(step.failed, Estimate):
+    name, failed = "work on refusals", step.failed
+    if not isinstance(failed, Estimate):
         return grading.rival(name, "failures were not counted", None)
-    return grading.rival(
-        name, f"{numbers.percent(step.failed.point)} fail", step.failed.point <= MOST_REFUSED
-    )
+    return grading.rival(name, f"{numbers.percent(failed.point)} fail", failed.point <= MOST_REFUSED)
 
 
-def _generator(step: Step) -> Counter:
-    found = grading.generator_rival(step)
-    # A late load does not make the service compute; it only cannot be excluded that it took the cores.
-    return grading.left_open(found)
-
-
-# --- words -----------------------------------------------------------------------------------------------
-
-
-def _cores(look: Look) -> str:
-    cores = look.cores
-    return "The one core is" if cores == 1 else f"All {cores:g} cores are"
-
-
-def _statement(look: Look) -> str:
-    rate = numbers.with_unit(look.capacity.saturation.capacity, "1/s")
-    work = look.curve.work
-    if not isinstance(work, Estimate) or work.point <= 0:
-        return f"{_cores(look)} used ({look.used.point:.2f}) at {rate}"
-    return f"{_cores(look)} used at {rate}: {numbers.with_unit(work.point, 's')} of CPU a request"
-
-
-def _explanation(look: Look) -> str:
-    cores, top = look.cores, look.step
-    text = (
-        f"At {top.load:g} users the service uses {look.used.point:.2f} of the {cores:g} cores that it may use"
-    )
-    if look.waited is not None and look.waited >= WAITING_EACH:
-        text += f", and {look.waited:.1f} threads wait for one"
-    return (
-        f"{text}; {numbers.percent(waiting_share(look.curve, look.capacity))} of the response "
-        f"time is waiting."
-    )
-
-
-def _advice(look: Look) -> str:
-    work = look.curve.work_all
-    if not isinstance(work, Estimate) or work.point <= 0:
-        return "Make requests cheaper or add cores; more threads or processes bring nothing."
-    each = numbers.with_unit(1 / work.point, "1/s")
-    return (
-        f"Make a request cheaper than {numbers.with_unit(work.point, 's')} of CPU (profile it), "
-        f"or add cores: each brings {each}; more threads or processes bring nothing."
-    )
-
-
-def _predictions(look: Look) -> tuple[Prediction, ...]:
+def _predictions(seen: UsedCores) -> tuple[Prediction, ...]:
     """Twice the cores, by arithmetic: only where the CPU time is known and was the limit."""
-    rate = look.step.throughput
-    if look.bound is None or look.bound.explains is not True or not isinstance(rate, Estimate):
+    rate = seen.step.throughput
+    if seen.bound is None or seen.bound.explains is not True or not isinstance(rate, Estimate):
         return ()
     after = replace(
         rate,
@@ -337,8 +251,19 @@ def _predictions(look: Look) -> tuple[Prediction, ...]:
         high=None if rate.high is None else 2 * rate.high,
         method="arithmetic: twice the cores over the same CPU time of one request",
     )
-    return (Prediction(f"most requests/s with {2 * look.cores:g} cores", rate, after),)
+    return (Prediction(f"most requests/s with {2 * seen.cores:g} cores", rate, after),)
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    return grading.contradiction(look.curve.label, _signals(look), _rivals(facts, look))
+def _clearest(pairs: Sequence[tuple[UsedCores, Finding]]) -> Finding:
+    """A finding that stands by itself speaks before one that is folded under event loops."""
+    findings = [finding for _, finding in pairs]
+    best = max(findings, key=lambda finding: (finding.explained_by is None, finding.grade, finding.impact))
+    curves = tuple(seen.curve.label for seen, other in pairs if other.explained_by == best.explained_by)
+    return replace(best, scope=", ".join(curves), curves=curves)
+
+
+def _silence(facts: Facts, observed: Sequence[UsedCores]) -> str:
+    return claim(facts, max(observed, key=lambda seen: seen.share)).contradiction
+
+
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=_clearest, silence=_silence)

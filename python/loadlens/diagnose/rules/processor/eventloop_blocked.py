@@ -349,8 +349,8 @@ def _explanation(loops: BusyLoops) -> str:
         paid += f", {numbers.short(light.response.mean)} at {first.load:g}"
     if probe.idle_s is not None:
         paid += f", {numbers.with_unit(probe.idle_s, 's')} when nothing is in its way"
-    work = numbers.with_unit(loops.work_s, "s")
-    text = f"While a process computes for {work} on one {loops.costliest.label}, it answers nothing else: {paid}."
+    work, label = numbers.with_unit(loops.work_s, "s"), loops.costliest.label
+    text = f"While a process computes for {work} on one {label}, it answers nothing else: {paid}."
     capacity = capacity_of(curve)
     if isinstance(capacity, Capacity) and capacity.saturation.verdict != "underdriven":
         knee, alone_s = capacity.saturation.knee, capacity.alone_s or 0.0

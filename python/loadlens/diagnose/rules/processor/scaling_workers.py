@@ -29,21 +29,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, strongest
 from loadlens.diagnose.rules.network import accept_drops
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.worker_scaling import TRUSTED_ERROR, bound, validate
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, cores_of
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import (
-    Absent,
-    Counter,
-    Estimate,
-    Evidence,
-    Finding,
-    NotAssessed,
-    Prediction,
-)
+from loadlens.model.finding import Estimate, Evidence, Grade, Prediction
 from loadlens.present import numbers
 
 ID = "scaling.workers"
@@ -66,17 +59,16 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Curves that differ in the number of workers: the smaller ones foretell the largest."""
+class Scaling:
+    """Curves that differ in the number of workers: the smaller ones predict the largest."""
 
     fewer: tuple[Count, ...]
     most: Count
     each: float  # requests per second of one worker, from the smaller ones
-    predicted: Interval
     cores_bound: float  # requests per second at which the cores would be full; infinite: not known
 
     def rate_of(self, workers: int) -> float:
-        """What so many workers do at most: each as much, all together what the cores allow."""
+        """Return the most that so many workers do: each as much, all together what the cores allow."""
         return min(bound(workers, 1 / self.each), self.cores_bound)
 
     @property
@@ -84,34 +76,29 @@ class Look:
         """The fewest workers."""
         return self.fewer[0]
 
-
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every set of curves that is asked the same of different numbers of processes."""
-    looks, lacks = grading.parted(_look(group) for group in _alike(facts.curves))
-    if not looks:
-        return NotAssessed(ID, TITLE, lacks[0] if lacks else "needs two numbers of working processes")
-    findings = [f for look in looks if (f := _finding(facts, look)) is not None]
-    if findings:
-        return grading.strongest(findings)
-    return Absent(ID, TITLE, _silence(facts, looks[0]))
+    @property
+    def predicted(self) -> Interval:
+        """The capacity of the largest, from the smaller ones."""
+        return _scaled(self.fewer[-1].rate, self.rate_of(self.most.workers))
 
 
-def _alike(curves: Sequence[Curve]) -> list[list[Curve]]:
-    """Closed curves of the same requests and pauses, which differ in one factor only."""
-    found: dict[tuple[object, ...], list[Curve]] = {}
-    for curve in curves:
+def observe(facts: Facts) -> Sequence[Scaling] | Lacking:
+    """Return every set of curves with the same requests for different numbers of processes."""
+    sets: dict[tuple[object, ...], list[Curve]] = {}
+    for curve in facts.curves:
         if curve.is_closed and curve.steps:
-            asked = tuple(one.request for one in curve.steps[-1].classes)
+            asked = tuple(kind.request for kind in curve.steps[-1].classes)
             for others in _other_factors(curve):
-                found.setdefault((asked, curve.think_s, curve.cores_allotted, others), []).append(curve)
-    groups = [group for group in found.values() if len(group) > 1]
-    return groups or [[curve] for curve in curves]
+                sets.setdefault((asked, curve.think_s, curve.cores_allotted, others), []).append(curve)
+    several = [curves for curves in sets.values() if len(curves) > 1]
+    alike = several or [[curve] for curve in facts.curves]
+    return all_seen(map(_scaling, alike), "needs two numbers of working processes")
 
 
 def _other_factors(curve: Curve) -> list[tuple[object, ...]]:
-    """For each of its factors that one and all others with their levels; empty: nothing was varied."""
+    """For each of its factors, its name and all others with their levels; empty if nothing was varied."""
     levels = curve.levels
-    return [(name, *(one for one in levels if one[0] != name)) for name, _ in levels] or [()]
+    return [(name, *(level for level in levels if level[0] != name)) for name, _ in levels] or [()]
 
 
 def _workers(step: Step) -> int:
@@ -123,17 +110,13 @@ def _workers(step: Step) -> int:
     return sum(process.cores >= LIKE_THE_BUSIEST * busiest.cores for process in same)
 
 
-def _look(curves: Sequence[Curve]) -> Look | str:
+def _scaling(curves: Sequence[Curve]) -> Scaling | str:
+    if len({_workers(curve.steps[-1]) for curve in curves} - {0}) < 2:
+        if any(step.processes for curve in curves for step in curve.steps):
+            return "needs two numbers of working processes, has one"
+        return "needs the CPU of the service's processes: watch them with pid or start"
     counts: dict[int, Count] = {}
     short: list[str] = []
-    several = {_workers(curve.steps[-1]) for curve in curves} - {0}
-    if len(several) < 2:
-        watched = any(step.processes for curve in curves for step in curve.steps)
-        return (
-            "needs two numbers of working processes, has one"
-            if watched
-            else "needs the CPU of the service's processes: watch them with pid or start"
-        )
     for curve in curves:
         capacity = capacity_of(curve)
         workers = _workers(curve.steps[-1])
@@ -150,9 +133,11 @@ def _look(curves: Sequence[Curve]) -> Look | str:
             f"; {short[0]}" if short else ""
         )
     *fewer, most = (counts[workers] for workers in sorted(counts))
-    each = sum(one.rate.point for one in fewer) / sum(one.workers for one in fewer)
-    found = Look(tuple(fewer), most, each, fewer[-1].rate, _cores_bound(most, fewer[-1]))
-    return replace(found, predicted=_scaled(fewer[-1].rate, found.rate_of(most.workers)))
+    each = sum(count.rate.point for count in fewer) / sum(count.workers for count in fewer)
+    # By the CPU time of a request with fewer: by its own, a full machine predicts whatever it does.
+    work, cores = fewer[-1].curve.work_all, cores_of(most.curve, most.capacity.top)
+    cores_bound = cores / work.point if isinstance(work, Estimate) and work.point > 0 else math.inf
+    return Scaling(tuple(fewer), most, each, cores_bound)
 
 
 def _rate(capacity: Capacity) -> Interval:
@@ -173,160 +158,116 @@ def _scaled(interval: Interval, point: float) -> Interval:
     )
 
 
-def _no_surer(interval: Interval) -> Interval:
-    """With what the model may miss beside the noise of the trials, errors added in squares."""
-    point, low, high = interval.point, interval.low, interval.high
-    return replace(
-        interval,
-        low=None if low is None else point * (1 - math.hypot(1 - low / point, TRUSTED_ERROR)),
-        high=None if high is None else point * (1 + math.hypot(high / point - 1, TRUSTED_ERROR)),
-    )
-
-
-def _cores_bound(most: Count, fewer: Count) -> float:
-    """By the CPU time of a request with fewer; by its own, a full machine foretells whatever it does."""
-    work = fewer.curve.work_all
-    cores = cores_of(most.curve, most.capacity.top)
-    return cores / work.point if isinstance(work, Estimate) and work.point > 0 else math.inf
-
-
-def _finding(facts: Facts, look: Look) -> Finding | None:
-    signals, rivals = _signals(look), _rivals(facts, look)
-    trials = min(look.most.curve.trials, *(one.curve.trials for one in look.fewer))
-    cap = min(grading.cap_of(one.curve) for one in (look.most, *look.fewer))
-    grade = grading.grade_of(signals, rivals, cap=cap)
-    if grade is None:
-        return None
-    curves = tuple(one.curve.label for one in (*look.fewer, look.most))
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=0.0,  # nothing is lost by it
-        scope=", ".join(curves),
-        statement=grading.statement(_statement(look)),
-        explanation=_explanation(look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm=_confirm(look),
-        predictions=_predictions(look, trials),
-        curves=curves,
-    )
-
-
-def _signals(look: Look) -> list[grading.Signal]:
-    counted = ", ".join(f"{one.workers}: {_shown(one.rate.point)}" for one in (*look.fewer, look.most))
-    told = validate(
-        look.predicted, look.most.rate, workers=look.most.workers, most_measured=look.most.workers
-    )
-    if isinstance(told, Insufficient):
-        error = grading.stated("prediction.error", None, text=told.reason)
-    else:
-        passed = abs(told.error) <= TRUSTED_ERROR
-        text = (
-            f"{_shown(look.predicted.point)} foretold of {look.most.workers} from fewer, "
-            f"{_shown(look.most.rate.point)} measured ({numbers.signed_percent(told.error)}, "
-            f"limit {numbers.percent(TRUSTED_ERROR)})"
-        )
-        chip = f"foretold within {numbers.percent(abs(told.error))}"
-        evidence = Evidence("prediction.error", text, chip, told.error, None, None, TRUSTED_ERROR, passed)
-        error = grading.Signal(evidence, passed and told.is_covered)
-    return [
+def claim(facts: Facts, scaling: Scaling) -> Claim:
+    """Hold the largest capacity against the prediction from fewer processes."""
+    first, most, predicted = scaling.first, scaling.most, scaling.predicted
+    counts, top = (*scaling.fewer, most), most.capacity.top
+    rates = ", ".join(f"{count.workers}: {_shown(count.rate.point)}" for count in counts)
+    signals = [
         grading.stated(
             "workers.counts",
             True,
-            text=f"saturated with {len(look.fewer) + 1} numbers of working processes ({counted})",
-            chip=f"{len(look.fewer) + 1} numbers of processes",
+            text=f"saturated with {len(counts)} numbers of working processes ({rates})",
+            chip=f"{len(counts)} numbers of processes",
         ),
-        _ratio(look),
-        error,
+        _ratio(scaling),
+        _error(scaling),
+    ]
+    rivals = [
+        grading.generator_rival(top),
+        grading.shared_cores_rival(most.curve, top, facts.cores),
+        grading.interference_rival(top, facts.cores),
     ]
 
+    def words(_: Grade) -> Words:
+        cores, twice = cores_of(most.curve, top), 2 * most.workers
+        explanation = (
+            f"One process does {_shown(scaling.each)}; from fewer {_shown(predicted.point)} was foretold."
+        )
+        if predicted.point >= (1 - NEAR) * scaling.cores_bound:
+            explanation += f" The {cores:g} cores are the bound there: more processes bring nothing."
+        plan = f"{_shown(UTILISATION * scaling.each)} a process ({numbers.percent(UTILISATION)} of what it"
+        limit = f"; {cores:g} cores do {_shown(scaling.cores_bound)} at most, however many processes."
+        if math.isinf(scaling.cores_bound):
+            limit = ", as long as each has a core."
+        return Words(
+            statement=f"{most.workers} processes do {most.rate.point / first.rate.point:.2f} times what "
+            f"{first.workers} does: {_shown(most.rate.point)}, {_shown(first.rate.point)}",
+            explanation=explanation,
+            advice=f"Plan {plan} can do){limit}",
+            confirm=f"{twice} processes: {_shown(scaling.rate_of(twice))} at most",
+            impact=0.0,  # nothing is lost by it
+            scope=", ".join(count.curve.label for count in counts),
+            predictions=_predictions(scaling, min(count.curve.trials for count in counts)),
+        )
 
-def _ratio(look: Look) -> grading.Signal:
+    return Claim(
+        where=f"{first.curve.label}, {most.curve.label}",
+        signals=signals,
+        rivals=rivals,
+        words=words,
+        curves=tuple(count.curve.label for count in counts),
+        cap=min(grading.cap_of(count.curve) for count in counts),
+    )
+
+
+def _ratio(scaling: Scaling) -> grading.Signal:
     """How many times the capacity of the fewest, errors of both added in squares."""
-    few, many = look.first.rate, look.most.rate
+    few, many = scaling.first.rate, scaling.most.rate
     point = many.point / few.point
     low: float | None = None
     high: float | None = None
     if few.low is not None and few.high is not None and many.low is not None and many.high is not None:
         low = point * (1 - math.hypot(many.low / many.point - 1, few.high / few.point - 1))
         high = point * (1 + math.hypot(many.high / many.point - 1, few.low / few.point - 1))
-    text = f"{look.most.workers} processes do {point:.2f} times what {look.first.workers} does"
-    return grading.Signal(
-        Evidence("capacity.ratio", text, f"{point:.2f} times the capacity", point, low, high, None, True),
-        True,
+    text = f"{scaling.most.workers} processes do {point:.2f} times what {scaling.first.workers} does"
+    chip = f"{point:.2f} times the capacity"
+    return grading.Signal(Evidence("capacity.ratio", text, chip, point, low, high, None, True), True)
+
+
+def _error(scaling: Scaling) -> grading.Signal:
+    name, most = "prediction.error", scaling.most
+    model = validate(scaling.predicted, most.rate, workers=most.workers, most_measured=most.workers)
+    if isinstance(model, Insufficient):
+        return grading.stated(name, None, text=model.reason)
+    passed = abs(model.error) <= TRUSTED_ERROR
+    text = (
+        f"{_shown(scaling.predicted.point)} foretold of {most.workers} from fewer, "
+        f"{_shown(most.rate.point)} measured ({numbers.signed_percent(model.error)}, "
+        f"limit {numbers.percent(TRUSTED_ERROR)})"
     )
-
-
-def _rivals(facts: Facts, look: Look) -> list[Counter]:
-    top = look.most.capacity.top
-    return [
-        grading.generator_rival(top),
-        grading.shared_cores_rival(look.most.curve, top, facts.cores),
-        grading.interference_rival(top, facts.cores),
-    ]
-
-
-def _is_core_bound(look: Look) -> bool:
-    return look.predicted.point >= (1 - NEAR) * look.cores_bound
+    chip = f"foretold within {numbers.percent(abs(model.error))}"
+    evidence = Evidence(name, text, chip, model.error, None, None, TRUSTED_ERROR, passed)
+    return grading.Signal(evidence, passed and model.is_covered)
 
 
 def _shown(rate: float) -> str:
     return numbers.with_unit(rate, "1/s")
 
 
-def _statement(look: Look) -> str:
-    ratio = look.most.rate.point / look.first.rate.point
-    return (
-        f"{look.most.workers} processes do {ratio:.2f} times what {look.first.workers} does: "
-        f"{_shown(look.most.rate.point)}, {_shown(look.first.rate.point)}"
-    )
-
-
-def _explanation(look: Look) -> str:
-    text = f"One process does {_shown(look.each)}; from fewer {_shown(look.predicted.point)} was foretold."
-    if _is_core_bound(look):
-        cores = cores_of(look.most.curve, look.most.capacity.top)
-        text += f" The {cores:g} cores are the bound there: more processes bring nothing."
-    return text
-
-
-def _advice(look: Look) -> str:
-    plan = UTILISATION * look.each
-    text = f"Plan {_shown(plan)} a process ({numbers.percent(UTILISATION)} of what it can do)"
-    if math.isinf(look.cores_bound):
-        return f"{text}, as long as each has a core."
-    cores = cores_of(look.most.curve, look.most.capacity.top)
-    return f"{text}; {cores:g} cores do {_shown(look.cores_bound)} at most, however many processes."
-
-
-def _next(look: Look) -> int:
-    return 2 * look.most.workers
-
-
-def _confirm(look: Look) -> str:
-    rate = look.rate_of(_next(look))
-    return f"{_next(look)} processes: {_shown(rate)} at most"
-
-
-def _predictions(look: Look, trials: int) -> tuple[Prediction, ...]:
+def _predictions(scaling: Scaling, trials: int) -> tuple[Prediction, ...]:
     """Twice the processes, where the model has earned it."""
-    told = validate(look.predicted, look.most.rate, workers=_next(look), most_measured=look.most.workers)
-    if isinstance(told, Insufficient) or not told.may_extrapolate:
+    most, twice = scaling.most, 2 * scaling.most.workers
+    model = validate(scaling.predicted, most.rate, workers=twice, most_measured=most.workers)
+    if isinstance(model, Insufficient) or not model.may_extrapolate:
         return ()
-    now = look.most.rate
-    then = _no_surer(_scaled(now, look.rate_of(_next(look))))
+    now, then = most.rate, _scaled(most.rate, scaling.rate_of(twice))
+    point, low, high = then.point, then.low, then.high
+    # What the model may miss comes besides the noise of the trials, errors added in squares.
+    low = None if low is None else point * (1 - math.hypot(1 - low / point, TRUSTED_ERROR))
+    high = None if high is None else point * (1 + math.hypot(high / point - 1, TRUSTED_ERROR))
     method = "as much for each process as was measured, at most what the cores allow"
     return (
         Prediction(
-            f"most requests/s with {_next(look)} processes",
+            f"most requests/s with {twice} processes",
             Estimate("throughput", "1/s", now.point, now.low, now.high, trials, 0, now.method),
-            Estimate("throughput", "1/s", then.point, then.low, then.high, trials, 0, method),
+            Estimate("throughput", "1/s", point, low, high, trials, 0, method),
         ),
     )
 
 
-def _silence(facts: Facts, look: Look) -> str:
-    where = f"{look.first.curve.label}, {look.most.curve.label}"
-    return grading.contradiction(where, _signals(look), _rivals(facts, look))
+def _silence(facts: Facts, observed: Sequence[Scaling]) -> str:
+    return claim(facts, observed[0]).contradiction
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=strongest, silence=_silence)
