@@ -249,6 +249,17 @@ def held_together(curve: Curve, step: Step) -> OwnCores | None:
     return own if own is not None and curve.shares_cores and own.cores == curve.cores_allotted else None
 
 
+def used_by_others(curve: Curve, step: Step) -> float:
+    """Cores that programs of others used: what no process is known for, less the soft interrupts.
+
+    Where generator and services together are held to some cores, what is used elsewhere takes none of them.
+    """
+    used, own = (step.other_cores or 0.0) - (step.quality.soft_cores or 0.0), held_together(curve, step)
+    if own is not None:
+        used = min(used, own.busy - own.lab - step.server_cores)
+    return max(0.0, used)
+
+
 def cores_of(curve: Curve, step: Step) -> float:
     """Cores that the services may use: their CPU sets, and the quotas of their control groups together."""
     quotas = [quota.cores for quota in step.quotas]

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from loadlens.diagnose.rules.processor.cpu_saturated import FULL
-from loadlens.diagnose.rules.processor.host_interference import used_by_others
 from loadlens.estimate.interval import Interval, inverse, product, total
 from loadlens.measure import figures
-from loadlens.measure.curve import completed, cores_waited, held_together
+from loadlens.measure.curve import completed, cores_waited, held_together, used_by_others
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate, Finding, Prediction
 from loadlens.whatif.remedies.arithmetic import capacity_now, capacity_then, mean_then
@@ -98,7 +97,7 @@ def _brought(
     waited, used = cores_waited(known.top), known.top.server_cores
     if waited is None:
         raise NoModel("how long the service waits for a core was not read")
-    if used + waited < FULL * cores:
+    if used + waited < SATURATED * cores:
         raise NoModel(
             f"the service uses and waits for {used + waited:.2f} cores: {cores:.2f} are not what it lacks"
         )

@@ -48,7 +48,7 @@ EXPLAINS: tuple[str, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class QueueAhead:
-    """How the wait of a probe grows with the requests ahead of it, on a curve whose event loop is blocked."""
+    """The growth of a probe's wait with the requests ahead of it, where an event loop is blocked."""
 
     curve: Curve
     watch: AheadWatch

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.curve_signals import waits_signal
-from loadlens.measure.curve import completed, cores_of, held_together, requests_wait
+from loadlens.measure.curve import completed, cores_of, requests_wait, used_by_others
 from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
@@ -142,17 +142,6 @@ def _taken(curve: Curve, step: Step) -> float:
     """Cores that the service might have had and others used, at most."""
     lab = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
     return min(used_by_others(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
-
-
-def used_by_others(curve: Curve, step: Step) -> float:
-    """Cores that programs of others used: what no process is known for, less the soft interrupts.
-
-    Where generator and services together are held to some cores, what is used elsewhere takes none of them.
-    """
-    used, own = (step.other_cores or 0.0) - (step.quality.soft_cores or 0.0), held_together(curve, step)
-    if own is not None:
-        used = min(used, own.busy - own.lab - step.server_cores)
-    return max(0.0, used)
 
 
 def _part_rival(curve: Curve, step: Step) -> Counter:

@@ -63,7 +63,7 @@ FEWEST_PASSES = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SeveralPasses:
-    """How both kinds of requests wait at the highest levels of one curve."""
+    """Waits of both kinds of requests at the highest levels of one curve."""
 
     curve: Curve
     step: Step
@@ -112,7 +112,7 @@ def _passes(curve: Curve, loop_grade: Grade) -> SeveralPasses | str:
     return SeveralPasses(curve, step, probe, costliest, tuple(waits[-LEVELS:]), loop_grade)
 
 
-def claim(_: Facts, seen: SeveralPasses) -> Claim:
+def claim(facts: Facts, seen: SeveralPasses) -> Claim:
     """Hold the waits of expensive requests against those of a probe, at each level."""
     curve, probe, costliest, last = seen.curve, seen.probe, seen.costliest, seen.waits[-1]
     ratio, low = seen.ratio, seen.low
@@ -130,7 +130,7 @@ def claim(_: Facts, seen: SeveralPasses) -> Claim:
     if not probe.fresh_connections and _elsewhere_s(seen.step) is None:
         text = f"{probe.label} keeps its connection, and no gauge says whether requests wait elsewhere"
         signals.append(grading.stated("wait.elsewhere", None, text=text))
-    _, is_measured = alone_time(curve)
+    is_measured = alone_time(curve)[1]
     rivals = [
         _opened_rival(seen.step),
         _elsewhere_rival(seen.step, last),

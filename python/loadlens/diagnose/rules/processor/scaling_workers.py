@@ -212,7 +212,7 @@ def claim(facts: Facts, scaling: Scaling) -> Claim:
 
 
 def _ratio(scaling: Scaling) -> grading.Signal:
-    """How many times the capacity of the fewest, errors of both added in squares."""
+    """Times the capacity of the fewest, errors of both added in squares."""
     few, many = scaling.first.rate, scaling.most.rate
     point = many.point / few.point
     low: float | None = None
