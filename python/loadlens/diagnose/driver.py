@@ -165,7 +165,7 @@ def assessing(
     claim: Callable[[Facts, O], Claim],
     *,
     choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
-    silence: Callable[[Facts, Sequence[O]], str] | None = None,
+    silence: Callable[[Facts, Sequence[O]], str | Lacking] | None = None,
 ) -> Callable[[Facts], Answer]:
     """Return a rule's `assess`: observe, claim, grade, choose.
 
@@ -192,7 +192,7 @@ def assessing_after(
     claim: Callable[[Facts, O], Claim],
     *,
     choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
-    silence: Callable[[Facts, Sequence[O]], str] | None = None,
+    silence: Callable[[Facts, Sequence[O]], str | Lacking] | None = None,
 ) -> Callable[[Facts, Sequence[Answer]], Answer]:
     """Return `assess_after` of a rule that also needs the answers of the rules before it."""
 
@@ -210,7 +210,7 @@ def _answer(
     observed: Sequence[O] | Lacking | Nothing,
     claim: Callable[[Facts, O], Claim],
     choose: Callable[[Sequence[tuple[O, Finding]]], Finding],
-    silence: Callable[[Facts, Sequence[O]], str] | None,
+    silence: Callable[[Facts, Sequence[O]], str | Lacking] | None,
 ) -> Answer:
     if isinstance(observed, Lacking):
         return NotAssessed(rule, title, observed.reason)
@@ -221,4 +221,7 @@ def _answer(
     pairs = [(observation, finding) for observation, finding in graded if finding is not None]
     if pairs:
         return choose(pairs)
-    return Absent(rule, title, claims[0][1].silence if silence is None else silence(facts, observed))
+    reason = claims[0][1].silence if silence is None else silence(facts, observed)
+    if isinstance(reason, Lacking):
+        return NotAssessed(rule, title, reason.reason)
+    return Absent(rule, title, reason)

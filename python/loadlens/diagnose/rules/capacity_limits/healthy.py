@@ -18,13 +18,15 @@ Rules that could not look are listed with what they lack; without a load curve i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, assessing_after, on_curve
 from loadlens.diagnose.rules.capacity_limits import saturation_plateau
 from loadlens.diagnose.rules.measurement import load_underdriven
 from loadlens.measure import figures
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Estimate, Finding, Grade, NotAssessed
 from loadlens.model.notes import NOTES
 from loadlens.present import numbers
 
@@ -33,22 +35,69 @@ TITLE = "nothing limits in the tested range"
 EXPLAINS: tuple[str, ...] = ()
 
 
-def assess_after(
-    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | Absent | NotAssessed:
-    """Look at what the other rules left."""
+@dataclass(frozen=True, slots=True)
+class HighestLoad:
+    """The level with the highest throughput, and the answers of all other rules."""
+
+    curve: Curve
+    step: Step
+    others: Sequence[Answer]
+
+
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[HighestLoad] | Lacking | Nothing:
+    """Return the highest load, unless another rule or a gate names something wrong."""
     tops = [(curve, curve.steps[-1]) for curve in facts.curves if curve.steps]
-    tops = [(c, s) for c, s in tops if isinstance(s.throughput, Estimate)]
+    tops = [(curve, step) for curve, step in tops if isinstance(step.throughput, Estimate)]
     if not tops:
-        return NotAssessed(ID, TITLE, "no throughput was measured")
-    found = [other for other in others if isinstance(other, Finding) and other.rule not in NOTES]
-    if found:
-        return Absent(ID, TITLE, f"found: {', '.join(f.rule for f in found)}")
+        return Lacking("no throughput was measured")
+    findings = [other.rule for other in others if isinstance(other, Finding) and other.rule not in NOTES]
+    if findings:
+        return Nothing(f"found: {', '.join(findings)}")
     failed = [gate for gate in facts.gates if gate.passed is False]
     if failed:
-        return Absent(ID, TITLE, f"gate {failed[0].name} failed: {failed[0].text}")
+        return Nothing(f"gate {failed[0].name} failed: {failed[0].text}")
     curve, step = max(tops, key=lambda pair: figures.point(pair[1].throughput))
-    return _finding(facts, curve, step, others)
+    if not step.processes:
+        return Lacking("needs the CPU of the service's processes, else headroom is unknown")
+    return [HighestLoad(curve, step, others)]
+
+
+def claim(facts: Facts, highest: HighestLoad) -> Claim:
+    """Rest on gates that pass and on rules that looked; nothing speaks for more than probable."""
+    curve, step, others = highest.curve, highest.step, highest.others
+    unseen = [other for other in others if isinstance(other, NotAssessed)]
+    looked = len(others) - len(unseen)
+    signals = [
+        grading.stated(
+            "gates",
+            all(gate.passed for gate in facts.gates) or None,
+            text=f"{sum(gate.passed is True for gate in facts.gates)} of {len(facts.gates)} gates pass",
+            chip="all gates pass",
+        ),
+        grading.stated(
+            "rules",
+            None if any(other.rule == saturation_plateau.ID for other in unseen) else True,
+            text=f"{looked} rules looked, {len(unseen)} could not",
+            chip=f"{looked} rules silent",
+        ),
+    ]
+
+    def words(_: Grade) -> Words:
+        unit = "users" if curve.is_closed else "/s offered"
+        short = any(isinstance(other, Finding) and other.rule == load_underdriven.ID for other in others)
+        return Words(
+            statement=f"{'Underdriven: nothing' if short else 'Nothing'} limits up to "
+            f"{numbers.short(step.throughput)}: "
+            f"{numbers.percent(1 - _used(facts, curve, step))} of the CPU is left",
+            explanation=f"At {step.load:g} {unit} the mean response time is "
+            f"{numbers.shown(step.response.mean)} and {numbers.shown(step.failed)} of requests fail.",
+            advice=f"Test beyond {step.load:g} {unit} before relying on more.",
+            confirm=f"{2 * step.load:g} {unit}: still no finding",
+            impact=0.0,
+            unknown=tuple(f"{other.title}: {other.reason}" for other in unseen),
+        )
+
+    return on_curve(curve, signals, [], words, cap=Grade.PROBABLE)
 
 
 def _used(facts: Facts, curve: Curve, step: Step) -> float:
@@ -60,48 +109,4 @@ def _used(facts: Facts, curve: Curve, step: Step) -> float:
     return min(1.0, used)
 
 
-def _finding(
-    facts: Facts, curve: Curve, step: Step, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | NotAssessed:
-    unseen = [other for other in others if isinstance(other, NotAssessed)]
-    if not step.processes:
-        return NotAssessed(ID, TITLE, "needs the CPU of the service's processes, else headroom is unknown")
-    used = _used(facts, curve, step)
-    unit = "users" if curve.is_closed else "/s offered"
-    signals = [
-        grading.stated(
-            "gates",
-            all(gate.passed for gate in facts.gates) or None,
-            text=f"{sum(gate.passed is True for gate in facts.gates)} of {len(facts.gates)} gates pass",
-            chip="all gates pass",
-        ),
-        grading.stated(
-            "rules",
-            None if any(other.rule == saturation_plateau.ID for other in unseen) else True,
-            text=f"{len(others) - len(unseen)} rules looked, {len(unseen)} could not",
-            chip=f"{len(others) - len(unseen)} rules silent",
-        ),
-    ]
-    short = any(isinstance(other, Finding) and other.rule == load_underdriven.ID for other in others)
-    grade = grading.grade_of(signals, [], cap=min(Grade.PROBABLE, grading.cap_of(curve)))
-    if grade is None:
-        return NotAssessed(ID, TITLE, grading.unclear(signals))
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=0.0,
-        scope=curve.label,
-        statement=grading.statement(
-            f"{'Underdriven: nothing' if short else 'Nothing'} limits up to "
-            f"{numbers.short(step.throughput)}: "
-            f"{numbers.percent(1 - used)} of the CPU is left"
-        ),
-        explanation=f"At {step.load:g} {unit} the mean response time is {numbers.shown(step.response.mean)} "
-        f"and {numbers.shown(step.failed)} of requests fail.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=(),
-        advice=f"Test beyond {step.load:g} {unit} before relying on more.",
-        confirm=f"{2 * step.load:g} {unit}: still no finding",
-        unknown=tuple(f"{other.title}: {other.reason}" for other in unseen),
-        curves=(curve.label,),
-    )
+assess_after = assessing_after(ID, TITLE, observe, claim)

@@ -23,9 +23,11 @@ stands for its time alone, a lower bound: then the finding is at most probable.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
 from loadlens.diagnose.observe.curve_signals import gain_signal
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.saturation import (
@@ -36,8 +38,9 @@ from loadlens.estimate.saturation import (
 )
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, cores_of, waiting_share
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 from loadlens.present import numbers, words
 
 ID = "saturation.plateau"
@@ -46,30 +49,32 @@ EXPLAINS: tuple[str, ...] = ()
 
 SLOPE_TOLERANCE = 0.10
 MOST_FAILED = 0.01
-FULL = 0.85  # of the cores that the service may use
 GRAIN = ON_PLATEAU / 2  # levels that differ by less are one plateau: its height is known no better
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every closed curve; the one that goes furthest beyond its knee speaks for all."""
-    ordered = sorted(facts.curves, key=lambda curve: -len(curve.steps))
-    looked = [(curve, capacity_of(curve)) for curve in ordered]
-    known = [(curve, capacity) for curve, capacity in looked if isinstance(capacity, Capacity)]
-    if not known:
-        reasons = [c.reason for _, c in looked if isinstance(c, Insufficient)]
-        return NotAssessed(ID, TITLE, reasons[0] if reasons else "no load curve")
-    found = [(f, curve) for curve, capacity in known if (f := _finding(facts, curve, capacity)) is not None]
-    if not found:
-        curve, capacity = max(known, key=lambda pair: pair[1].saturation.beyond_knee or 0.0)
-        return Absent(ID, TITLE, _silence(facts, curve, capacity))
-    best = max(found, key=lambda pair: (pair[0].grade, pair[0].impact))[0]
-    curves = tuple(curve.label for _, curve in found)
-    return replace(best, scope=", ".join(curves), curves=curves)
+@dataclass(frozen=True, slots=True)
+class ClosedCurve:
+    """A load curve and the capacity that it shows."""
+
+    curve: Curve
+    capacity: Capacity
 
 
-def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
+def observe(facts: Facts) -> Sequence[ClosedCurve] | Lacking:
+    """Return every closed curve, the longest first."""
+    longest = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    looked = [(curve, capacity_of(curve)) for curve in longest]
+    return all_seen(
+        capacity.reason if isinstance(capacity, Insufficient) else ClosedCurve(curve, capacity)
+        for curve, capacity in looked
+    )
+
+
+def claim(facts: Facts, closed: ClosedCurve) -> Claim:
+    """Hold the last gain, the knee and the growth of the response time against the generator's limits."""
+    curve, capacity = closed.curve, closed.capacity
     saturation, top = capacity.saturation, capacity.top
-    gain = saturation.gain_per_doubling
+    gain, knee = saturation.gain_per_doubling, saturation.knee
     is_flat = gain < GAIN_PER_DOUBLING and saturation.verdict != "underdriven"
     signals = [
         gain_signal("throughput.gain", gain, is_flat),
@@ -81,26 +86,36 @@ def _finding(facts: Facts, curve: Curve, capacity: Capacity) -> Finding | None:
         grading.shared_cores_rival(curve, top, facts.cores),
         grading.interference_rival(top, facts.cores),
     ]
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    waiting = waiting_share(curve, capacity)
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=waiting,
-        scope=curve.label,
-        statement=grading.statement(_statement(capacity)),
-        explanation=_explanation(curve, capacity, waiting),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(capacity),
-        confirm=_confirm(capacity),
-        unknown=()
-        if capacity.alone_is_measured
-        else ("the response time of one user alone was not measured",),
-        curves=(curve.label,),
-    )
+
+    def texts(_: Grade) -> Words:
+        rate, waiting = numbers.with_unit(saturation.capacity, "1/s"), waiting_share(curve, capacity)
+        statement = f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones "
+        statement += "wait"
+        if knee is not None:
+            statement = f"Throughput stops at {rate} from {words.users(knee)} on; further users only wait"
+        explanation = f"At {top.load:g} users {numbers.percent(waiting)} of the response time is waiting."
+        first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
+        if first is not top:
+            explanation = (
+                f"From {first.load:g} to {top.load:g} users throughput stays at {rate} while the mean "
+                f"response time goes from {numbers.short(first.response.mean)} to "
+                f"{numbers.short(top.response.mean)}."
+            )
+        most = max(1, round(saturation.plateau_from if knee is None else knee))
+        users = max(1, round(knee or saturation.plateau_from))
+        return Words(
+            statement=statement,
+            explanation=explanation,
+            advice=f"Keep at most {most} in flight at once and refuse the rest early: {rate} stays.",
+            confirm=f"users {max(1, users // 2)}, {users} and {2 * users}: throughput equal beyond the knee, "
+            "R = N / X - Z",
+            impact=waiting,
+            unknown=()
+            if capacity.alone_is_measured
+            else ("the response time of one user alone was not measured",),
+        )
+
+    return on_curve(curve, signals, rivals, texts)
 
 
 def _knee(curve: Curve, capacity: Capacity) -> grading.Signal:
@@ -128,19 +143,19 @@ def _knee_ends(curve: Curve, capacity: Capacity) -> tuple[float | None, float | 
         float(top.samples),
         top.method,
     )
-    found = knee_interval(whole, figures.known(alone), curve.think_s)
-    # Nobody is fewer than one user, in the truth as in the estimate.
+    knee = knee_interval(whole, figures.known(alone), curve.think_s)
+    # There is at least one user, in the truth as in the estimate.
     return (
-        None if found.low is None else max(1.0, found.low * (1 - GRAIN)),
-        None if found.high is None else max(1.0, found.high * (1 + GRAIN)),
+        None if knee.low is None else max(1.0, knee.low * (1 - GRAIN)),
+        None if knee.high is None else max(1.0, knee.high * (1 + GRAIN)),
     )
 
 
 def _generator(curve: Curve, top: Step) -> Counter:
     """A late generator is a rival; where the service is out of cores it is late for the want of them."""
-    found = grading.generator_rival(top)
-    is_full = bool(top.processes) and top.server_cores >= FULL * cores_of(curve, top)
-    return grading.left_open(found) if is_full else found
+    generator = grading.generator_rival(top)
+    is_full = bool(top.processes) and top.server_cores >= SATURATED * cores_of(curve, top)
+    return grading.left_open(generator) if is_full else generator
 
 
 def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
@@ -166,7 +181,7 @@ def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
             "response.slope", None, text="fewer than two levels beyond the knee with a mean"
         )
     (low_n, low_r, low_x), (high_n, high_r, high_x) = pairs[-2], pairs[-1]
-    # What little throughput still grew between the levels is no contradiction: it shortens times as well.
+    # Throughput that still grew a little between the levels is no contradiction: it shortens times as well.
     expected = (high_n / high_x - low_n / low_x) / (high_n - low_n)
     slope = (high_r - low_r) / (high_n - low_n)
     off = slope / expected - 1 if expected > 0 else math.inf
@@ -196,27 +211,6 @@ def _is_coarse(steps: list[Step]) -> bool:
     return False
 
 
-def _statement(capacity: Capacity) -> str:
-    saturation = capacity.saturation
-    rate = numbers.with_unit(saturation.capacity, "1/s")
-    if saturation.knee is None:
-        return f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones wait"
-    return f"Throughput stops at {rate} from {words.users(saturation.knee)} on; further users only wait"
-
-
-def _explanation(curve: Curve, capacity: Capacity, waiting: float) -> str:
-    saturation, top = capacity.saturation, capacity.top
-    first = next((s for s in curve.steps if s.load >= saturation.plateau_from), top)
-    before, after = numbers.short(first.response.mean), numbers.short(top.response.mean)
-    if first is top:
-        return f"At {top.load:g} users {numbers.percent(waiting)} of the response time is waiting."
-    return (
-        f"From {first.load:g} to {top.load:g} users throughput stays at "
-        f"{numbers.with_unit(saturation.capacity, '1/s')} while the mean response time goes "
-        f"from {before} to {after}."
-    )
-
-
 def _beyond(capacity: Capacity) -> str:
     saturation = capacity.saturation
     if saturation.knee is None or saturation.beyond_knee is None:
@@ -228,21 +222,9 @@ def _beyond(capacity: Capacity) -> str:
     )
 
 
-def _advice(capacity: Capacity) -> str:
-    saturation = capacity.saturation
-    knee = saturation.knee if saturation.knee is not None else saturation.plateau_from
-    rate = numbers.with_unit(saturation.capacity, "1/s")
-    return f"Keep at most {max(1, round(knee))} in flight at once and refuse the rest early: {rate} stays."
-
-
-def _confirm(capacity: Capacity) -> str:
-    knee = max(1, round(capacity.saturation.knee or capacity.saturation.plateau_from))
-    return (
-        f"users {max(1, knee // 2)}, {knee} and {2 * knee}: throughput equal beyond the knee, R = N / X - Z"
-    )
-
-
-def _silence(facts: Facts, curve: Curve, capacity: Capacity) -> str:
+def _silence(_: Facts, observed: Sequence[ClosedCurve]) -> str:
+    furthest = max(observed, key=lambda closed: closed.capacity.saturation.beyond_knee or 0.0)
+    curve, capacity = furthest.curve, furthest.capacity
     saturation = capacity.saturation
     if saturation.verdict == "underdriven":
         target = 2 * capacity.top.load
@@ -253,3 +235,6 @@ def _silence(facts: Facts, curve: Curve, capacity: Capacity) -> str:
     if generator.ruled_out is False:
         return f"on {curve.label} the generator was the limit ({generator.text})"
     return f"on {curve.label}: {_slope(curve, capacity).evidence.text}"
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=naming_all, silence=_silence)
