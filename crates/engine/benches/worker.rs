@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
-use loadlens_engine::worker::lane::Lane;
+use loadlens_engine::worker::shard::StreamShard;
 use loadlens_engine::worker::{Control, Settings, Worker, EVENTS};
 use loadlens_plan::arrival::Part;
 use loadlens_plan::program::Program;
@@ -114,7 +114,7 @@ fn round(plan: &Plan, program: &Program, answer: &'static [u8]) -> f64 {
     };
     let recorder = Recorder::new(&[1], grid, sets, (full, empty), None, progress.clone());
     let address = ([127, 0, 0, 1], 80).into();
-    let lane = Lane::new(plan, 0, &program.streams[0], vec![address], Part::WHOLE)
+    let shard = StreamShard::new(plan, 0, &program.streams[0], vec![address], Part::WHOLE)
         .expect("the stream is not empty");
     let settings = Settings {
         drain_ns: 0,
@@ -131,7 +131,7 @@ fn round(plan: &Plan, program: &Program, answer: &'static [u8]) -> f64 {
     let worker = Worker::new(
         MonotonicClock::new(monotonic_ns()),
         net,
-        vec![lane],
+        vec![shard],
         &[1],
         recorder,
         Arc::new(Control::new(u64::MAX, 1)),

@@ -216,14 +216,14 @@ impl Connection {
 }
 
 /// One thread of the run.
-struct Seat {
+struct RecordingThread {
     recorder: Recorder,
     /// What its checks said so far.
     checks: Vec<CheckTally>,
 }
 
-impl Seat {
-    fn new(script: &Script) -> (Seat, ThreadEnds) {
+impl RecordingThread {
+    fn new(script: &Script) -> (RecordingThread, ThreadEnds) {
         let count = |of: fn(&StreamOf) -> usize| script.streams.iter().map(of).sum();
         let shape = Shape {
             streams: script.streams.len(),
@@ -261,7 +261,7 @@ impl Seat {
             connections: Some(connection_source),
         };
         let checks = vec![CheckTally::default(); shape.checks];
-        (Seat { recorder, checks }, ends)
+        (RecordingThread { recorder, checks }, ends)
     }
 
     /// Ends the intervals whose cut is at or before `now`.
@@ -391,21 +391,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("scripted_record FOLDER < SCRIPT")?;
     let script: Script = serde_json::from_reader(std::io::stdin().lock())?;
     let files = Files::create(Path::new(&folder))?;
-    let (mut seats, ends): (Vec<Seat>, Vec<ThreadEnds>) =
-        (0..script.threads).map(|_| Seat::new(&script)).unzip();
+    let (mut threads, ends): (Vec<RecordingThread>, Vec<ThreadEnds>) = (0..script.threads)
+        .map(|_| RecordingThread::new(&script))
+        .unzip();
     let live = Arc::new(Mutex::new(Live::default()));
     let mut collector = Collector::new(names(&script), ends, Some(files), live);
     for event in &script.events {
-        seats.iter_mut().for_each(|seat| seat.pass(event.at));
+        threads.iter_mut().for_each(|thread| thread.pass(event.at));
         collector.collect();
-        seats[event.thread].take(event.at, &event.what)?;
+        threads[event.thread].take(event.at, &event.what)?;
     }
-    for mut seat in seats {
-        seat.pass(script.ended_ns - 1);
-        seat.recorder.checked(0, &seat.checks);
-        let remains = seat.recorder.finish(script.ended_ns);
+    for mut thread in threads {
+        thread.pass(script.ended_ns - 1);
+        thread.recorder.checked(0, &thread.checks);
+        let leftover = thread.recorder.finish(script.ended_ns);
         collector.collect();
-        if remains.lost_samples + remains.lost_connections > 0 {
+        if leftover.lost_samples + leftover.lost_connections > 0 {
             return Err("rows were lost".into());
         }
     }

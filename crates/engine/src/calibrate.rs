@@ -47,9 +47,9 @@ impl Nothing {
     /// Serves until `ends` can be read or is closed, with one thread on each of `cores`; the threads end with the
     /// process.
     pub fn serve(self, ends: RawFd, cores: &[u32]) -> io::Result<()> {
-        let seats = cores
+        let threads = cores
             .iter()
-            .map(|core| Seat::begin(*core))
+            .map(|core| ServingThread::begin(*core))
             .collect::<io::Result<Vec<_>>>()?;
         let mut poller = Poller::new(2)?;
         let watch = |fd, token| {
@@ -66,7 +66,7 @@ impl Nothing {
                 return Ok(());
             }
             while let Ok((peer, _)) = self.listener.accept() {
-                seats[accepted % seats.len()].give(peer)?;
+                threads[accepted % threads.len()].give(peer)?;
                 accepted += 1;
             }
         }
@@ -74,13 +74,13 @@ impl Nothing {
 }
 
 /// The way to a serving thread.
-struct Seat {
+struct ServingThread {
     peers: Sender<TcpStream>,
     waker: UnixStream,
 }
 
-impl Seat {
-    fn begin(core: u32) -> io::Result<Seat> {
+impl ServingThread {
+    fn begin(core: u32) -> io::Result<ServingThread> {
         let (peers, inbox) = channel();
         let (waker, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -98,7 +98,7 @@ impl Seat {
                 let _ = sys::confine(&[core as usize]); // a thread elsewhere serves too
                 answer_all(&mut poller, &inbox, woken);
             })?;
-        Ok(Seat { peers, waker })
+        Ok(ServingThread { peers, waker })
     }
 
     fn give(&self, peer: TcpStream) -> io::Result<()> {

@@ -22,7 +22,7 @@
 //! loadlens-engine      users, workers, threads, the run       -> all of these
 //! ```
 //!
-//! Within this crate: [`user`] is one virtual user as a state machine without I/O, [`feeding`] the place of a thread in the feeds,
+//! Within this crate: [`user`] is one virtual user as a state machine without I/O, [`feed_cursor`] the place of a thread in the feeds,
 //! [`worker`] the loop, [`script`] what a program that makes requests must offer, [`run`] threads, start, end and result,
 //! [`health`] the verdict on the generator, [`calibrate`] a server that does nothing.
 //!
@@ -70,7 +70,7 @@
 
 pub mod calibrate;
 pub mod clock;
-pub mod feeding;
+pub mod feed_cursor;
 pub mod health;
 pub mod run;
 pub mod script;

@@ -13,7 +13,7 @@ use loadlens_record::recorder::Ended;
 
 /// What a script wants after one of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ScriptSignal {
     /// Nothing.
     GoOn,
     /// That its thread issues no more requests.
@@ -36,7 +36,7 @@ pub trait Script: Send {
     /// Whether it reads answers.
     fn reads_answers(&self) -> bool;
 
-    /// Appends the next request to `out`; none: there is none, and [`Script::wish`] says what follows from it.
+    /// Appends the next request to `out`; none: there is none, and [`Script::signal`] says what follows from it.
     fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing>;
 
     /// The pause before the next request.
@@ -49,7 +49,7 @@ pub trait Script: Send {
     fn ended(&mut self, ended: &Ended);
 
     /// What it wants; asked after each of its calls.
-    fn wish(&self) -> Wish;
+    fn signal(&self) -> ScriptSignal;
 
     /// Where it is, for whoever waits for it.
     fn watch(&self) -> Option<Arc<Watch>> {
@@ -88,8 +88,8 @@ impl Script for NoScript {
 
     fn ended(&mut self, _: &Ended) {}
 
-    fn wish(&self) -> Wish {
-        Wish::GoOn
+    fn signal(&self) -> ScriptSignal {
+        ScriptSignal::GoOn
     }
 }
 
@@ -126,8 +126,8 @@ impl<S: Script> Script for &mut S {
         (**self).ended(ended);
     }
 
-    fn wish(&self) -> Wish {
-        (**self).wish()
+    fn signal(&self) -> ScriptSignal {
+        (**self).signal()
     }
 
     fn watch(&self) -> Option<Arc<Watch>> {
@@ -178,7 +178,7 @@ impl Watch {
 
 /// What one thread of a run carries beside its part of the load.
 #[derive(Debug)]
-pub struct Companion<S> {
+pub struct ScriptHost<S> {
     /// The script.
     pub script: S,
     /// Where its requests come from.
@@ -189,9 +189,9 @@ pub struct Companion<S> {
     pub address: Option<SocketAddr>,
 }
 
-impl Default for Companion<NoScript> {
+impl Default for ScriptHost<NoScript> {
     fn default() -> Self {
-        Companion {
+        ScriptHost {
             script: NoScript,
             requests: Requests::Planned,
             reads_answers: false,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
-use loadlens_engine::worker::lane::Lane;
+use loadlens_engine::worker::shard::StreamShard;
 use loadlens_engine::worker::{Control, Settings, Worker, EVENTS};
 use loadlens_origin::{Config, Origin};
 use loadlens_plan::arrival::Part;
@@ -76,7 +76,8 @@ fn allocations(
         Arc::new(Mutex::new(Live::default())),
     );
     let address = ([127, 0, 0, 1], origin.port).into();
-    let lane = Lane::new(&plan, 0, &program.streams[0], vec![address], Part::WHOLE).unwrap();
+    let shard =
+        StreamShard::new(&plan, 0, &program.streams[0], vec![address], Part::WHOLE).unwrap();
     let settings = Settings {
         drain_ns: 0,
         may_spin: false,
@@ -98,7 +99,7 @@ fn allocations(
     let worker = Worker::new(
         MonotonicClock::new(monotonic_ns()),
         net,
-        vec![lane],
+        vec![shard],
         &[1],
         recorder,
         control,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io, mem};
 
 use loadlens_engine::run::Run;
-use loadlens_engine::script::{Companion, Requests, Script, Wish};
+use loadlens_engine::script::{Requests, Script, ScriptHost, ScriptSignal};
 use loadlens_http::whole::{self, Framing};
 use loadlens_origin::{Config, Origin};
 use loadlens_record::recorder::Ended;
@@ -113,8 +113,8 @@ impl Script for Silent {
     }
     fn answer(&mut self, _: u64, _: u16, _: &[u8], _: &[u8]) {}
     fn ended(&mut self, _: &Ended) {}
-    fn wish(&self) -> Wish {
-        Wish::GoOn
+    fn signal(&self) -> ScriptSignal {
+        ScriptSignal::GoOn
     }
 }
 
@@ -281,13 +281,13 @@ fn the_traced_process() {
     if std::env::var(SCRIPTED).is_ok() {
         let whole = b"GET /json HTTP/1.1\r\nHost: origin\r\n\r\n";
         let framing = whole::one(whole).unwrap();
-        let companion = Companion {
+        let script_host = ScriptHost {
             script: Silent,
             requests: Requests::Fixed(whole.to_vec(), framing),
             reads_answers: false,
             address: None,
         };
-        run.start_with(vec![companion]).unwrap();
+        run.start_with(vec![script_host]).unwrap();
     } else {
         run.start().unwrap();
     }

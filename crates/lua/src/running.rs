@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loadlens_base::units::MILLISECOND;
-use loadlens_engine::script::{Script, Watch, Wish};
+use loadlens_engine::script::{Script, ScriptSignal, Watch};
 use loadlens_http::whole::{self, Framing};
 use loadlens_record::recorder::Ended;
 use mlua::{Function, Value};
@@ -230,13 +230,13 @@ impl Script for Running {
     }
 
     #[inline]
-    fn wish(&self) -> Wish {
+    fn signal(&self) -> ScriptSignal {
         if self.fault.is_some() {
-            Wish::EndRun
+            ScriptSignal::EndRun
         } else if self.shared.is_stopped() {
-            Wish::EndThread
+            ScriptSignal::EndThread
         } else {
-            Wish::GoOn
+            ScriptSignal::GoOn
         }
     }
 

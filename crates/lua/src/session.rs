@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loadlens_base::units::MICROSECOND;
 use loadlens_engine::run::Run;
-use loadlens_engine::script::{Companion, Requests, Script, Watch};
+use loadlens_engine::script::{Requests, Script, ScriptHost, Watch};
 use mlua::{Table, Value};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ pub struct Session {
     main: State,
     threads: Vec<Arc<Shared>>,
     /// Until they run.
-    companions: Vec<Companion<Running>>,
+    script_hosts: Vec<ScriptHost<Running>>,
     watches: Vec<Arc<Watch>>,
     /// The first line of the requests, where all are the same on the first thread.
     first_line: Option<String>,
@@ -117,7 +117,7 @@ impl Session {
         let mut session = Session {
             main,
             threads: Vec::new(),
-            companions: Vec::new(),
+            script_hosts: Vec::new(),
             watches: Vec::new(),
             first_line: None,
             given_back: None,
@@ -150,7 +150,7 @@ impl Session {
         let mut running = Running::new(state, shared.clone(), tally)?;
         let requests = self.requests_of(&mut running, number == 0)?;
         self.watches.extend(running.watch());
-        self.companions.push(Companion {
+        self.script_hosts.push(ScriptHost {
             reads_answers: running.reads_answers(),
             script: running,
             requests,
@@ -182,16 +182,16 @@ impl Session {
 
     /// Starts a run with the script on its threads.
     pub fn start(&mut self, run: &mut Run) -> io::Result<()> {
-        self.given_back = Some(run.start_with(self.companions())?);
+        self.given_back = Some(run.start_with(self.script_hosts())?);
         Ok(())
     }
 
     /// What accompanies each thread of a run that begins now.
-    pub fn companions(&mut self) -> Vec<Companion<Running>> {
+    pub fn script_hosts(&mut self) -> Vec<ScriptHost<Running>> {
         self.threads
             .iter()
             .for_each(|shared| shared.set_running(true));
-        std::mem::take(&mut self.companions)
+        std::mem::take(&mut self.script_hosts)
     }
 
     /// Takes back the scripts of the threads that have ended.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadlens_engine::run::Run;
-use loadlens_engine::script::{Companion, Requests, Script, Watch, Wish};
+use loadlens_engine::script::{Requests, Script, ScriptHost, ScriptSignal, Watch};
 use loadlens_http::whole::Framing;
 use loadlens_lua::{Asked, Running, Session};
 use loadlens_origin::{Config, Origin};
@@ -68,8 +68,8 @@ impl Script for Counted {
             self.between.store(now - self.at_first, Ordering::Release);
         }
     }
-    fn wish(&self) -> Wish {
-        self.script.wish()
+    fn signal(&self) -> ScriptSignal {
+        self.script.signal()
     }
     fn watch(&self) -> Option<Arc<Watch>> {
         self.script.watch()
@@ -110,27 +110,27 @@ fn a_script_without_a_function_request_allocates_nothing_for_a_request() {
     let between = Arc::new(AtomicU64::new(u64::MAX));
 
     let mut run = Run::new(&plan.to_string()).unwrap();
-    let companions: Vec<_> = session
-        .companions()
+    let script_hosts: Vec<_> = session
+        .script_hosts()
         .into_iter()
-        .map(|companion| {
-            assert!(matches!(companion.requests, Requests::Fixed(..)));
-            Companion {
+        .map(|script_host| {
+            assert!(matches!(script_host.requests, Requests::Fixed(..)));
+            ScriptHost {
                 script: Counted {
-                    script: companion.script,
+                    script: script_host.script,
                     ended: 0,
                     seen: [false; PAGES],
                     pages: 0,
                     at_first: 0,
                     between: between.clone(),
                 },
-                requests: companion.requests,
-                reads_answers: companion.reads_answers,
-                address: companion.address,
+                requests: script_host.requests,
+                reads_answers: script_host.reads_answers,
+                address: script_host.address,
             }
         })
         .collect();
-    let _given_back = run.start_with(companions).unwrap();
+    let _given_back = run.start_with(script_hosts).unwrap();
     assert!(run.wait(Duration::from_secs(60)));
     std::fs::remove_file(&file).unwrap();
 

@@ -8,7 +8,7 @@ use loadlens_plan::{Plan, Role, Stream, Workload};
 use loadlens_record::files::{Names, StreamNames};
 use loadlens_transport::sys;
 
-use crate::worker::lane::{worth, Lane};
+use crate::worker::shard::{useful_threads, StreamShard};
 
 /// Engine threads for a plan: one per core it may use, never more than the load is worth.
 pub fn thread_count(plan: &Plan) -> u32 {
@@ -17,12 +17,12 @@ pub fn thread_count(plan: &Plan) -> u32 {
         .as_ref()
         .map_or_else(sys::usable_cores, |cpus| cpus.len().max(1) as u32);
     let wanted = plan.threads.unwrap_or(cores);
-    let worth_most = plan
+    let most = plan
         .streams
         .iter()
-        .map(|stream| worth(stream, plan.share, wanted))
+        .map(|stream| useful_threads(stream, plan.share, wanted))
         .max();
-    worth_most.unwrap_or(1)
+    most.unwrap_or(1)
 }
 
 /// Which part of each stream thread `thread` carries.
@@ -30,7 +30,7 @@ fn parts_of(plan: &Plan, thread: u32, threads: u32) -> Vec<(usize, Part)> {
     let mut offset = 0;
     let mut parts = Vec::new();
     for (index, stream) in plan.streams.iter().enumerate() {
-        let of = worth(stream, plan.share, threads);
+        let of = useful_threads(stream, plan.share, threads);
         // Streams of few parts begin on different threads.
         let part = (thread + threads - offset % threads) % threads;
         if part < of {
@@ -41,18 +41,18 @@ fn parts_of(plan: &Plan, thread: u32, threads: u32) -> Vec<(usize, Part)> {
     parts
 }
 
-/// The lanes of thread `thread`.
-pub fn lanes<'p>(
+/// The shards of thread `thread`.
+pub fn shards<'p>(
     plan: &Plan,
     program: &'p Program,
     addresses: &[Vec<SocketAddr>],
     thread: u32,
     threads: u32,
-) -> Vec<Lane<'p>> {
+) -> Vec<StreamShard<'p>> {
     let parts = parts_of(plan, thread, threads).into_iter();
     parts
         .filter_map(|(index, part)| {
-            Lane::new(
+            StreamShard::new(
                 plan,
                 index,
                 &program.streams[index],
@@ -63,12 +63,12 @@ pub fn lanes<'p>(
         .collect()
 }
 
-/// How many lanes of load streams all threads have together.
-pub fn load_lanes(plan: &Plan, program: &Program, threads: u32) -> usize {
+/// How many shards of load streams all threads have together.
+pub fn load_shards(plan: &Plan, program: &Program, threads: u32) -> usize {
     let nowhere = vec![Vec::new(); plan.streams.len()];
     (0..threads)
-        .flat_map(|thread| lanes(plan, program, &nowhere, thread, threads))
-        .filter(|lane| lane.role == Role::Load)
+        .flat_map(|thread| shards(plan, program, &nowhere, thread, threads))
+        .filter(|shard| shard.role == Role::Load)
         .count()
 }
 
@@ -132,11 +132,12 @@ mod tests {
 
         let threads = thread_count(&plan);
         let mut users: Vec<(u8, u32)> = (0..threads)
-            .flat_map(|thread| lanes(&plan, &program, &addresses, thread, threads))
-            .flat_map(|lane| {
-                lane.users
+            .flat_map(|thread| shards(&plan, &program, &addresses, thread, threads))
+            .flat_map(|shard| {
+                shard
+                    .users
                     .iter()
-                    .map(|user| (lane.stream, user.number))
+                    .map(|user| (shard.stream, user.number))
                     .collect::<Vec<_>>()
             })
             .collect();

@@ -25,7 +25,7 @@ use loadlens_record::recorder::StreamProgress;
 use loadlens_transport::tls;
 
 use crate::clock::monotonic_ns;
-use crate::script::{Companion, NoScript, Script};
+use crate::script::{NoScript, Script, ScriptHost};
 use crate::worker::{Control, STOP_AHEAD};
 
 pub use limits::Shortage;
@@ -142,9 +142,9 @@ impl Run {
 
     /// Starts the threads; returns when they run.
     pub fn start(&mut self) -> io::Result<()> {
-        let none = || Companion::<NoScript>::default();
-        let companions = (0..self.threads()).map(|_| none()).collect();
-        self.begin(companions).map(|_| ())
+        let none = || ScriptHost::<NoScript>::default();
+        let script_hosts = (0..self.threads()).map(|_| none()).collect();
+        self.begin(script_hosts).map(|_| ())
     }
 
     /// How many engine threads it has.
@@ -156,32 +156,32 @@ impl Run {
     /// threads. Who is given back gets the scripts, in any order, as their threads end.
     pub fn start_with<S: Script + 'static>(
         &mut self,
-        companions: Vec<Companion<S>>,
+        script_hosts: Vec<ScriptHost<S>>,
     ) -> io::Result<Receiver<S>> {
         let is_plain = self.plan.streams.len() == 1 && self.program.streams[0].steps.len() == 1;
-        if !is_plain || companions.len() != self.threads() as usize {
+        if !is_plain || script_hosts.len() != self.threads() as usize {
             let what = "scripts accompany one stream of one step, one on each thread";
             return Err(io::Error::other(what));
         }
-        self.begin(companions)
+        self.begin(script_hosts)
     }
 
     fn begin<S: Script + 'static>(
         &mut self,
-        companions: Vec<Companion<S>>,
+        script_hosts: Vec<ScriptHost<S>>,
     ) -> io::Result<Receiver<S>> {
         if self.started.is_some() {
             return Err(io::Error::other("the run was already started"));
         }
         let (gives_back, given_back) = channel();
-        let frame = threads::Frame {
+        let run = threads::RunContext {
             plan: &self.plan,
             program: &self.program,
             tls: &self.tls,
             notes: &self.notes,
             end: &self.end,
         };
-        let (started, supervisor) = threads::start(&frame, companions, &gives_back)?;
+        let (started, supervisor) = threads::start(&run, script_hosts, &gives_back)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
         Ok(given_back)

@@ -22,8 +22,8 @@ use loadlens_transport::tls::Configs;
 use loadlens_transport::{sys, Epoll, Net, Tls};
 
 use crate::clock::{monotonic_ns, MonotonicClock};
-use crate::script::{Companion, Requests, Script, Watch};
-use crate::worker::lane::Lane;
+use crate::script::{Requests, Script, ScriptHost, Watch};
+use crate::worker::shard::StreamShard;
 use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
 
 use super::resolve::resolve;
@@ -43,8 +43,8 @@ const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
 /// How long after the end of a run, beyond its drain and its slowest time-out, a script may still be in a call.
 const PATIENCE_WITH_SCRIPTS: u64 = 500 * MILLISECOND;
 
-/// What all threads of a run begin with.
-pub(super) struct Frame<'a> {
+/// What all threads of a run share.
+pub(super) struct RunContext<'a> {
     pub(super) plan: &'a Arc<Plan>,
     pub(super) program: &'a Arc<Program>,
     pub(super) tls: &'a Arc<Configs>,
@@ -52,8 +52,8 @@ pub(super) struct Frame<'a> {
     pub(super) end: &'a Arc<End>,
 }
 
-/// What a worker thread needs that is made outside of it.
-struct Seat<S> {
+/// What a worker thread is given.
+struct ThreadContext<S> {
     number: u32,
     threads: u32,
     plan: Arc<Plan>,
@@ -64,18 +64,18 @@ struct Seat<S> {
     control: Arc<Control>,
     ready: Sender<io::Result<()>>,
     go: Receiver<(u64, u64)>,
-    companion: Companion<S>,
+    script_host: ScriptHost<S>,
     gives_back: Sender<S>,
 }
 
 /// Starts everything; returns when the threads run.
 pub(super) fn start<S: Script + 'static>(
-    frame: &Frame<'_>,
-    companions: Vec<Companion<S>>,
+    run: &RunContext<'_>,
+    script_hosts: Vec<ScriptHost<S>>,
     gives_back: &Sender<S>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
-    let Frame { plan, program, .. } = *frame;
-    let threads = companions.len() as u32;
+    let RunContext { plan, program, .. } = *run;
+    let threads = script_hosts.len() as u32;
     let names = layout::names(plan, program);
     let files =
         match &plan.record {
@@ -86,7 +86,7 @@ pub(super) fn start<S: Script + 'static>(
         };
     let control = Arc::new(Control::new(
         known_end(plan),
-        layout::load_lanes(plan, program, threads),
+        layout::load_shards(plan, program, threads),
     ));
     let targets = resolve(plan);
     let addresses: Vec<_> = targets
@@ -94,7 +94,7 @@ pub(super) fn start<S: Script + 'static>(
         .map(|target| target.addresses.clone())
         .collect();
     let addresses = Arc::new(addresses);
-    let crew = seat_all(frame, companions, gives_back, &control, &addresses)?;
+    let crew = spawn_all(run, script_hosts, gives_back, &control, &addresses)?;
     let live = Arc::new(Mutex::new(Live::default()));
     let collector = Collector::new(names, crew.ends, files, live.clone());
     let t0 = monotonic_ns() + START_AHEAD;
@@ -109,13 +109,13 @@ pub(super) fn start<S: Script + 'static>(
         t0,
         t0_unix_ns,
         targets,
-        notes: frame.notes.to_vec(),
+        notes: run.notes.to_vec(),
     });
     let concludes = Concludes {
         plan: plan.clone(),
         program: program.clone(),
         started: started.clone(),
-        end: frame.end.clone(),
+        end: run.end.clone(),
         watches: crew.watches,
     };
     let workers = crew.workers;
@@ -145,21 +145,21 @@ struct Crew {
 }
 
 /// Starts the threads; returns when all are ready.
-fn seat_all<S: Script + 'static>(
-    frame: &Frame<'_>,
-    companions: Vec<Companion<S>>,
+fn spawn_all<S: Script + 'static>(
+    run: &RunContext<'_>,
+    script_hosts: Vec<ScriptHost<S>>,
     gives_back: &Sender<S>,
     control: &Arc<Control>,
     addresses: &Arc<Vec<Vec<std::net::SocketAddr>>>,
 ) -> io::Result<Crew> {
-    let Frame {
+    let RunContext {
         plan, program, tls, ..
-    } = *frame;
-    let threads = companions.len() as u32;
+    } = *run;
+    let threads = script_hosts.len() as u32;
     let (ready, seated) = channel();
     let mut crew = Crew::default();
-    for (number, companion) in (0..threads).zip(companions) {
-        crew.watches.extend(companion.script.watch());
+    for (number, script_host) in (0..threads).zip(script_hosts) {
+        crew.watches.extend(script_host.script.watch());
         let of_thread: Arc<[StreamProgress]> = plan
             .streams
             .iter()
@@ -168,13 +168,13 @@ fn seat_all<S: Script + 'static>(
         let (recorder, of_collector) =
             recording(plan, program, threads, known_end(plan), &of_thread);
         let (go_in, go) = channel();
-        let seat = Seat {
+        let context = ThreadContext {
             number,
             threads,
             plan: plan.clone(),
-            program: program_with(plan, program, &companion)?,
+            program: program_with(plan, program, &script_host)?,
             tls: tls.clone(),
-            addresses: match companion.address {
+            addresses: match script_host.address {
                 Some(address) => Arc::new(vec![vec![address]]),
                 None => addresses.clone(),
             },
@@ -182,13 +182,13 @@ fn seat_all<S: Script + 'static>(
             control: control.clone(),
             ready: ready.clone(),
             go,
-            companion,
+            script_host,
             gives_back: gives_back.clone(),
         };
         crew.workers.push(
             thread::Builder::new()
                 .name(format!("loadlens-{number}"))
-                .spawn(move || work(seat))?,
+                .spawn(move || work(context))?,
         );
         crew.gos.push(go_in);
         crew.progress.push(of_thread);
@@ -208,13 +208,13 @@ fn seat_all<S: Script + 'static>(
 fn program_with<S>(
     plan: &Plan,
     program: &Arc<Program>,
-    companion: &Companion<S>,
+    script_host: &ScriptHost<S>,
 ) -> io::Result<Arc<Program>> {
-    let requests = &companion.requests;
-    if matches!(requests, Requests::Planned) && !companion.reads_answers {
+    let requests = &script_host.requests;
+    if matches!(requests, Requests::Planned) && !script_host.reads_answers {
         return Ok(program.clone());
     }
-    match Program::compile_with(plan, requests, companion.reads_answers) {
+    match Program::compile_with(plan, requests, script_host.reads_answers) {
         Ok(program) => Ok(Arc::new(program)),
         // It was compiled before: a file of the plan has changed since.
         Err(faults) => Err(io::Error::other(
@@ -280,63 +280,67 @@ fn step_counts(program: &Program) -> Vec<usize> {
 }
 
 /// The life of a worker thread.
-fn work<S: Script>(mut seat: Seat<S>) -> Option<WorkerEnd> {
-    let prepared = prepare(&seat);
+fn work<S: Script>(mut context: ThreadContext<S>) -> Option<WorkerEnd> {
+    let prepared = prepare(&context);
     let net = match prepared {
         Ok(net) => net,
         Err(error) => {
-            let _ = seat.ready.send(Err(error));
+            let _ = context.ready.send(Err(error));
             return None;
         }
     };
-    let mut lanes = layout::lanes(
-        &seat.plan,
-        &seat.program,
-        &seat.addresses,
-        seat.number,
-        seat.threads,
+    let mut shards = layout::shards(
+        &context.plan,
+        &context.program,
+        &context.addresses,
+        context.number,
+        context.threads,
     );
-    if matches!(&seat.companion.requests, Requests::Fixed(_, framing) if framing.closes()) {
-        for lane in &mut lanes {
-            lane.requests_per_connection = 1;
+    if matches!(&context.script_host.requests, Requests::Fixed(_, framing) if framing.closes()) {
+        for shard in &mut shards {
+            shard.requests_per_connection = 1;
         }
     }
-    let is_open = seat
+    let is_open = context
         .plan
         .streams
         .iter()
         .any(|stream| matches!(stream.workload, Workload::Open { .. }));
-    let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
-    let _ = seat.ready.send(Ok(()));
-    let (t0, t0_unix_ns) = seat.go.recv().ok()?;
+    let connections: usize = shards
+        .iter()
+        .map(|shard| shard.max_connections as usize)
+        .sum();
+    let _ = context.ready.send(Ok(()));
+    let (t0, t0_unix_ns) = context.go.recv().ok()?;
     // Nothing happens before t0: a request that did would have no time of its own, and a run that was over by
     // then would have no interval to be counted in.
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let settings = Settings {
-        drain_ns: seat.plan.drain_ns,
-        may_spin: is_open && may_poll(&seat.plan, seat.threads, sys::usable_cores()),
+        drain_ns: context.plan.drain_ns,
+        may_spin: is_open && may_poll(&context.plan, context.threads, sys::usable_cores()),
         t0_unix_ns,
-        store_bytes: STORE_BYTES / seat.threads as usize + STORE_BYTES_PER_CONNECTION * connections,
+        store_bytes: STORE_BYTES / context.threads as usize
+            + STORE_BYTES_PER_CONNECTION * connections,
     };
     // Before t0 the clock stands at 0; all threads begin there together.
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let clock = MonotonicClock::new(t0);
-    let steps = step_counts(&seat.program);
+    let steps = step_counts(&context.program);
     let worker = Begin {
-        script: &mut seat.companion.script,
+        script: &mut context.script_host.script,
         clock,
-        lanes,
+        shards,
         steps,
-        recorder: seat.recorder,
-        control: seat.control,
+        recorder: context.recorder,
+        control: context.control,
         settings,
     };
-    let end = if seat.tls.is_plain() {
+    let end = if context.tls.is_plain() {
         worker.run(net)
     } else {
-        worker.run(Tls::new(net, &seat.tls, connections))
+        worker.run(Tls::new(net, &context.tls, connections))
     };
-    let _ = seat.gives_back.send(seat.companion.script); // nobody may want it
+    let _ = context.gives_back.send(context.script_host.script); // nobody may want it
     Some(end)
 }
 
@@ -344,7 +348,7 @@ fn work<S: Script>(mut seat: Seat<S>) -> Option<WorkerEnd> {
 struct Begin<'p, S: Script> {
     script: &'p mut S,
     clock: MonotonicClock,
-    lanes: Vec<Lane<'p>>,
+    shards: Vec<StreamShard<'p>>,
     steps: Vec<usize>,
     recorder: Recorder,
     control: Arc<Control>,
@@ -357,7 +361,7 @@ impl<S: Script> Begin<'_, S> {
             self.script,
             self.clock,
             net,
-            self.lanes,
+            self.shards,
             &self.steps,
             self.recorder,
             self.control,
@@ -376,13 +380,16 @@ fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
     }
 }
 
-fn prepare<S>(seat: &Seat<S>) -> io::Result<Epoll> {
-    if let Some(cpus) = seat.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
-        let cpu = cpus[seat.number as usize % cpus.len()];
+fn prepare<S>(context: &ThreadContext<S>) -> io::Result<Epoll> {
+    if let Some(cpus) = context.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
+        let cpu = cpus[context.number as usize % cpus.len()];
         sys::confine(&[cpu as usize]).map_err(|error| {
             io::Error::new(
                 error.kind(),
-                format!("thread {} cannot run on core {cpu}: {error}", seat.number),
+                format!(
+                    "thread {} cannot run on core {cpu}: {error}",
+                    context.number
+                ),
             )
         })?;
     }

@@ -9,7 +9,7 @@ use loadlens_plan::arrival::timetable::Timing;
 use loadlens_plan::program::{StreamProgram, Values};
 use loadlens_plan::Think;
 
-use crate::feeding::Feeding;
+use crate::feed_cursor::FeedCursors;
 
 /// The first pause of a closed user after a failed connect; doubled for each further one.
 pub const FIRST_BACK_OFF: u64 = 10 * MILLISECOND;
@@ -122,7 +122,7 @@ pub struct Scratch<'a> {
     /// What the user has extracted, when the stream extracts at all.
     pub values: Option<&'a mut Values>,
     /// Records of the feeds, when the stream uses any.
-    pub feeding: Option<&'a mut Feeding>,
+    pub feed_cursors: Option<&'a mut FeedCursors>,
     /// Index of the user on its thread.
     pub index: u32,
     /// Steps that were left out by this event.
@@ -303,13 +303,13 @@ impl User {
     /// Begins an iteration; false: a feed has no record left for it.
     #[inline]
     fn begin(&mut self, scenario: usize, scratch: &mut Scratch) -> bool {
-        if let Some(feeding) = scratch.feeding.as_deref_mut() {
+        if let Some(feed_cursors) = scratch.feed_cursors.as_deref_mut() {
             let scenario = &scratch.program.scenarios[scenario];
             // The records of an arrival were claimed when it became due.
-            if scratch.think.is_some() && !feeding.claim(scenario) {
+            if scratch.think.is_some() && !feed_cursors.claim(scenario) {
                 return false;
             }
-            feeding.take(scenario, scratch.index, self.number);
+            feed_cursors.take(scenario, scratch.index, self.number);
         }
         let scenario = &scratch.program.scenarios[scenario];
         self.step = scenario.first_step;

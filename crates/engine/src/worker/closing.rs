@@ -10,16 +10,16 @@ use loadlens_record::rows::{SampleRow, NO_CONNECTION};
 use loadlens_transport::Net;
 
 use crate::clock::Clock;
-use crate::feeding::Feeding;
+use crate::feed_cursor::FeedCursors;
 use crate::script::Script;
 use crate::user::{Phase, NONE};
 
 use super::exchange::{ClosedBy, End};
-use super::lane::Lane;
+use super::shard::StreamShard;
 use super::timers::UserRef;
 use super::{Worker, WorkerEnd};
 
-impl Lane<'_> {
+impl StreamShard<'_> {
     /// The row of a request that was due and never issued.
     pub(super) fn unissued(&self, step: u16, due: u64, outcome: Outcome) -> SampleRow {
         SampleRow {
@@ -43,30 +43,30 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         // Intervals that ended before must not get what is recorded now.
         self.recorder.cross(self.end - u64::from(self.end > 0));
         self.is_closing = true;
-        for index in 0..self.lanes.len() {
+        for index in 0..self.shards.len() {
             self.close_paces(index);
             self.close_users(index);
             self.close_arrivals(index);
-            self.lanes[index].queue.clear();
+            self.shards[index].queue.clear();
         }
         self.ready.clear();
     }
 
     /// Iterations of paced users that were due while they were at an earlier one.
     fn close_paces(&mut self, index: usize) {
-        let lane = &self.lanes[index];
-        if !lane
+        let shard = &self.shards[index];
+        if !shard
             .timetable
             .as_ref()
             .is_some_and(|table| table.is_paced())
         {
             return;
         }
-        for at in 0..lane.users.len() {
+        for at in 0..shard.users.len() {
             loop {
-                let lane = &mut self.lanes[index];
-                let user = &mut lane.users[at];
-                let Some(timetable) = &mut lane.timetable else {
+                let shard = &mut self.shards[index];
+                let user = &mut shard.users[at];
+                let Some(timetable) = &mut shard.timetable else {
                     break;
                 };
                 if user.phase == Phase::Absent || user.iterations <= 1 {
@@ -74,23 +74,24 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 }
                 let due = timetable
                     .of(at as u32)
-                    .next(user.number, self.end, &mut lane.random);
+                    .next(user.number, self.end, &mut shard.random);
                 if due.is_none_or(|due| due >= self.end) {
                     break;
                 }
-                let scenario = lane.program.draw_scenario(&mut lane.random);
-                let scenario = &lane.program.scenarios[scenario];
+                let scenario = shard.program.draw_scenario(&mut shard.random);
+                let scenario = &shard.program.scenarios[scenario];
                 // As for an arrival: without a record it would not have become due.
-                let has_records = |feeding: &mut Box<Feeding>| feeding.claim(scenario);
-                if !lane.feeding.as_mut().is_none_or(has_records) || !lane.quota.claim() {
+                let has_records =
+                    |feed_cursors: &mut Box<FeedCursors>| feed_cursors.claim(scenario);
+                if !shard.feed_cursors.as_mut().is_none_or(has_records) || !shard.quota.claim() {
                     break;
                 }
                 if user.iterations != u64::MAX {
                     user.iterations -= 1;
                 }
-                let (stream, number) = (lane.stream, user.number);
+                let (stream, number) = (shard.stream, user.number);
                 let (step, begins) = (scenario.first_step, scenario.begins);
-                let seq = lane.quota.number();
+                let seq = shard.quota.number();
                 self.recorder.due(stream, step);
                 let due = due.unwrap_or(self.end);
                 self.leave_waiting(index, (step, begins), due, seq, number);
@@ -100,14 +101,14 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     fn close_users(&mut self, index: usize) {
         let end = self.end;
-        for at in 0..self.lanes[index].users.len() {
-            let lane = &mut self.lanes[index];
-            if lane.open_runs.is_some() {
-                let (lane, user) = (index as u8, at as u32);
-                self.leave_groups(UserRef { lane, user }, end);
+        for at in 0..self.shards[index].users.len() {
+            let shard = &mut self.shards[index];
+            if shard.open_runs.is_some() {
+                let (shard, user) = (index as u8, at as u32);
+                self.leave_groups(UserRef { shard, user }, end);
             }
-            let lane = &mut self.lanes[index];
-            let (stream, user) = (lane.stream, &mut lane.users[at]);
+            let shard = &mut self.shards[index];
+            let (stream, user) = (shard.stream, &mut shard.users[at]);
             let place = (user.step, user.at);
             match user.phase {
                 Phase::Absent => {}
@@ -119,18 +120,18 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 Phase::Pausing => {
                     user.phase = Phase::Absent;
                     let (step, due, number) = (user.step, user.due, user.number);
-                    lane.leave(at as u32);
+                    shard.leave(at as u32);
                     // Due within the measured part, and this thread came too late to see it.
-                    if due < end && lane.quota.claim() {
+                    if due < end && shard.quota.claim() {
                         self.recorder.due(stream, step);
-                        let seq = self.lanes[index].quota.number();
+                        let seq = self.shards[index].quota.number();
                         self.leave_waiting(index, place, due, seq, number);
                     }
                 }
                 Phase::Asking | Phase::Queueing => {
                     user.phase = Phase::Absent;
                     let (due, seq, number) = (user.due, user.seq, user.number);
-                    lane.leave(at as u32);
+                    shard.leave(at as u32);
                     self.leave_waiting(index, place, due, seq, number);
                 }
             }
@@ -139,30 +140,30 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     fn close_arrivals(&mut self, index: usize) {
         let last = self.end.saturating_sub(1);
-        while let Some(arrival) = self.lanes[index].arrive(last) {
-            let lane = &mut self.lanes[index];
-            let step = lane.program.scenarios[arrival.scenario].first_step;
-            self.recorder.due(lane.stream, step);
-            let drops = lane
+        while let Some(arrival) = self.shards[index].arrive(last) {
+            let shard = &mut self.shards[index];
+            let step = shard.program.scenarios[arrival.scenario].first_step;
+            self.recorder.due(shard.stream, step);
+            let drops = shard
                 .open
                 .as_ref()
                 .is_some_and(|open| open.overflow == Overflow::Drop);
-            if drops && !lane.has_place() {
-                lane.take_backlog();
-                let seq = lane.quota.number();
+            if drops && !shard.has_place() {
+                shard.take_backlog();
+                let seq = shard.quota.number();
                 let row = SampleRow {
                     seq,
-                    ..lane.unissued(step, arrival.due, Outcome::Dropped)
+                    ..shard.unissued(step, arrival.due, Outcome::Dropped)
                 };
-                self.recorder.dropped(lane.stream, step);
+                self.recorder.dropped(shard.stream, step);
                 self.recorder.sample(row, last);
             }
         }
-        while let Some(arrival) = self.lanes[index].take_backlog() {
-            let lane = &mut self.lanes[index];
-            let scenario = &lane.program.scenarios[arrival.scenario];
+        while let Some(arrival) = self.shards[index].take_backlog() {
+            let shard = &mut self.shards[index];
+            let scenario = &shard.program.scenarios[arrival.scenario];
             let place = (scenario.first_step, scenario.begins);
-            let seq = lane.quota.number();
+            let seq = shard.quota.number();
             self.leave_waiting(index, place, arrival.due, seq, NONE);
         }
     }
@@ -171,15 +172,16 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     fn leave_waiting(&mut self, index: usize, place: (u16, u16), due: u64, seq: u64, user: u32) {
         let (step, at) = place;
         self.censor_groups(index, at, due, None);
-        let lane = &self.lanes[index];
+        let shard = &self.shards[index];
         self.recorder
-            .censored(lane.stream, step, due, None, self.end);
-        self.left[self.first_step[lane.stream as usize] as usize + step as usize].waiting += 1;
+            .censored(shard.stream, step, due, None, self.end);
+        self.unfinished[self.first_step[shard.stream as usize] as usize + step as usize].waiting +=
+            1;
         if self.recorder.has_logs() {
             let row = SampleRow {
                 seq,
                 user,
-                ..lane.unissued(step, due, Outcome::Waiting)
+                ..shard.unissued(step, due, Outcome::Waiting)
             };
             self.recorder.sample(row, self.end.saturating_sub(1));
         }
@@ -188,8 +190,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Ends the run: counts what is still in flight, closes every connection, hands everything over.
     pub fn finish(mut self) -> WorkerEnd {
         let now = self.now();
-        for index in 0..self.lanes.len() {
-            for at in 0..self.lanes[index].users.len() {
+        for index in 0..self.shards.len() {
+            for at in 0..self.shards[index].users.len() {
                 self.leave_in_flight(index, at, now);
             }
         }
@@ -203,36 +205,36 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
         engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
         let mut checks = vec![Vec::new(); self.first_step.len()];
-        for lane in &mut self.lanes {
-            checks[lane.stream as usize] = std::mem::take(&mut lane.judging.tallies);
+        for shard in &mut self.shards {
+            checks[shard.stream as usize] = std::mem::take(&mut shard.judging.tallies);
         }
-        let used = |lane: &Lane| {
-            let feeding = lane.feeding.as_ref()?;
-            Some((lane.stream, feeding.used().collect()))
+        let used = |shard: &StreamShard| {
+            let feed_cursors = shard.feed_cursors.as_ref()?;
+            Some((shard.stream, feed_cursors.used().collect()))
         };
-        let feeds = self.lanes.iter().filter_map(used).collect();
+        let feeds = self.shards.iter().filter_map(used).collect();
         WorkerEnd {
             checks,
             feeds,
             negotiated: self.net.negotiated(),
-            left: self.left,
-            remains: self.recorder.finish(now),
+            unfinished: self.unfinished,
+            leftover: self.recorder.finish(now),
             at: now,
             buffers_lost: self.store.lent(),
         }
     }
 
     fn leave_in_flight(&mut self, index: usize, at: usize, now: u64) {
-        let lane = &self.lanes[index];
-        let user = &lane.users[at];
+        let shard = &self.shards[index];
+        let user = &shard.users[at];
         if !user.is_in_flight() {
             return;
         }
-        let step = self.first_step[lane.stream as usize] as usize + user.step as usize;
-        self.left[step].in_flight += 1;
+        let step = self.first_step[shard.stream as usize] as usize + user.step as usize;
+        self.unfinished[step].in_flight += 1;
         let connection = Some(user.connection).filter(|connection| *connection != NONE);
         let who = UserRef {
-            lane: index as u8,
+            shard: index as u8,
             user: at as u32,
         };
         let end = End::failure(Outcome::InFlight, "", 0);

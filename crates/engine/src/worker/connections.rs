@@ -39,8 +39,8 @@ pub struct Connection<H> {
     generation: u32,
     /// Where it is.
     pub state: State,
-    /// Index of its lane in the worker.
-    pub lane: u8,
+    /// Index of its shard in the worker.
+    pub shard: u8,
     /// Index of the address that it was begun to.
     pub address: u8,
     /// Its user: who asks over it, or whom it is kept for; [`NONE`]: nobody.
@@ -97,7 +97,7 @@ impl<H: Copy> Connections<H> {
                 handle: None,
                 generation: 0,
                 state: State::Free,
-                lane: 0,
+                shard: 0,
                 address: 0,
                 user: NONE,
                 number: 0,
@@ -116,13 +116,13 @@ impl<H: Copy> Connections<H> {
     }
 
     /// Takes a reserved place for a connection that was begun.
-    pub fn begin(&mut self, index: u32, handle: H, lane: u8, user: u32, number: u32, now: u64) {
+    pub fn begin(&mut self, index: u32, handle: H, shard: u8, user: u32, number: u32, now: u64) {
         let connection = self.get_mut(index);
         *connection = Connection {
             handle: Some(handle),
             generation: connection.generation,
             state: State::Connecting,
-            lane,
+            shard,
             address: 0,
             user,
             number,

@@ -13,7 +13,7 @@ use crate::script::Script;
 use crate::user::{Action, Event, Phase, Scratch, NONE};
 
 use super::connections::{State, Unsent};
-use super::lane::Arrival;
+use super::shard::Arrival;
 use super::timers::{Kind, Timer, UserRef};
 use super::Worker;
 
@@ -81,38 +81,38 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let think = if S::IS_THERE {
             self.pause_by_script(who, event, now)
         } else {
-            self.lanes[who.lane as usize].think
+            self.shards[who.shard as usize].think
         };
-        let lane = &mut self.lanes[who.lane as usize];
+        let shard = &mut self.shards[who.shard as usize];
         let mut scratch = Scratch {
-            program: lane.program,
-            random: &mut lane.random,
+            program: shard.program,
+            random: &mut shard.random,
             think,
-            timing: lane
+            timing: shard
                 .timetable
                 .as_mut()
                 .map(|timetable| timetable.of(who.user)),
-            quota: &mut lane.quota,
-            values: lane.values.get_mut(who.user as usize),
-            feeding: lane.feeding.as_deref_mut(),
+            quota: &mut shard.quota,
+            values: shard.values.get_mut(who.user as usize),
+            feed_cursors: shard.feed_cursors.as_deref_mut(),
             index: who.user,
             skipped: 0,
             has_begun: false,
         };
-        let user = &mut lane.users[who.user as usize];
+        let user = &mut shard.users[who.user as usize];
         let step_before = user.step;
         let action = user.step(event, now, &mut scratch);
-        if scratch.has_begun && lane.program.cookies == Cookies::Iteration {
-            lane.jars[who.user as usize].clear();
+        if scratch.has_begun && shard.program.cookies == Cookies::Iteration {
+            shard.jars[who.user as usize].clear();
         }
         if scratch.skipped > 0 {
             self.recorder
-                .skipped(lane.stream, step_before, scratch.skipped);
+                .skipped(shard.stream, step_before, scratch.skipped);
         }
         match action {
             Action::Ask => {
                 if !matches!(event, Event::Arrive { .. }) {
-                    self.recorder.due(lane.stream, user.step);
+                    self.recorder.due(shard.stream, user.step);
                 }
                 self.ready.push_back(who);
             }
@@ -122,70 +122,70 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     who,
                     kind: Kind::Due,
                 });
-                lane.pausing += 1;
-                self.end_lane_if_over(who.lane as usize, now);
+                shard.pausing += 1;
+                self.end_shard_if_over(who.shard as usize, now);
             }
             Action::Leave => {
-                lane.leave(who.user);
-                if lane.open_runs.is_some() {
+                shard.leave(who.user);
+                if shard.open_runs.is_some() {
                     self.leave_groups(who, now);
                 }
-                let lane = &mut self.lanes[who.lane as usize];
-                if let Some(arrival) = lane.take_backlog() {
-                    self.start_arrival(who.lane as usize, arrival, now, now);
+                let shard = &mut self.shards[who.shard as usize];
+                if let Some(arrival) = shard.take_backlog() {
+                    self.start_arrival(who.shard as usize, arrival, now, now);
                 }
-                self.end_lane_if_over(who.lane as usize, now);
+                self.end_shard_if_over(who.shard as usize, now);
             }
         }
     }
 
     /// The pause before the next request of a user, where its script makes pauses.
     fn pause_by_script(&mut self, who: UserRef, event: Event, now: u64) -> Option<Think> {
-        let lane = &mut self.lanes[who.lane as usize];
-        let think = lane.think;
+        let shard = &mut self.shards[who.shard as usize];
+        let think = shard.think;
         let is_before_a_request = matches!(event, Event::Join | Event::Ended { .. });
-        if !is_before_a_request || !self.script.pauses() || lane.quota.is_used_up() {
+        if !is_before_a_request || !self.script.pauses() || shard.quota.is_used_up() {
             return think;
         }
         let ns = self.script.pause_ns(now);
         if event == Event::Join {
-            lane.users[who.user as usize].due += ns;
+            shard.users[who.user as usize].due += ns;
         }
-        self.heed_script(who.lane, now);
+        self.heed_script(who.shard, now);
         Some(Think::Fixed { ns })
     }
 
     /// An arrival became due: starts it, keeps it in the backlog or drops it.
     pub(super) fn take_arrival(&mut self, index: usize, arrival: Arrival, now: u64) {
-        let lane = &mut self.lanes[index];
-        let step = lane.program.scenarios[arrival.scenario].first_step;
-        self.recorder.due(lane.stream, step);
-        let Some(open) = &lane.open else { return };
+        let shard = &mut self.shards[index];
+        let step = shard.program.scenarios[arrival.scenario].first_step;
+        self.recorder.due(shard.stream, step);
+        let Some(open) = &shard.open else { return };
         // A place that becomes free is taken at once by the oldest arrival: where there is one, nobody waits.
-        if lane.has_place() {
-            if let Some(arrival) = lane.take_backlog() {
+        if shard.has_place() {
+            if let Some(arrival) = shard.take_backlog() {
                 self.start_arrival(index, arrival, arrival.due, now);
             }
         } else if open.overflow == Overflow::Drop {
-            lane.take_backlog();
-            if let Some(feeding) = &mut lane.feeding {
-                feeding.skip(&lane.program.scenarios[arrival.scenario]);
+            shard.take_backlog();
+            if let Some(feed_cursors) = &mut shard.feed_cursors {
+                feed_cursors.skip(&shard.program.scenarios[arrival.scenario]);
             }
             let row = SampleRow {
-                seq: lane.quota.number(),
-                ..lane.unissued(step, arrival.due, Outcome::Dropped)
+                seq: shard.quota.number(),
+                ..shard.unissued(step, arrival.due, Outcome::Dropped)
             };
-            self.recorder.dropped(lane.stream, step);
+            self.recorder.dropped(shard.stream, step);
             self.recorder.sample(row, now);
         }
     }
 
     fn start_arrival(&mut self, index: usize, arrival: Arrival, ready: u64, now: u64) {
-        let Some(user) = self.lanes[index].take_place() else {
+        let Some(user) = self.shards[index].take_place() else {
             return;
         };
         let who = UserRef {
-            lane: index as u8,
+            shard: index as u8,
             user,
         };
         self.step_user(
@@ -203,7 +203,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     pub(super) fn fail(&mut self, index: u32, end: End, side: ClosedBy, now: u64) {
         let connection = self.connections.get(index);
         let who = UserRef {
-            lane: connection.lane,
+            shard: connection.shard,
             user: connection.user,
         };
         let status = connection.reply.head().map_or(0, |head| head.status);
@@ -214,13 +214,13 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     /// The deadline of a request has passed.
     pub(super) fn time_out(&mut self, who: UserRef, now: u64) {
-        let user = &self.lanes[who.lane as usize].users[who.user as usize];
+        let user = &self.shards[who.shard as usize].users[who.user as usize];
         let index = user.connection;
         let is_connecting = user.phase == Phase::Connecting;
         if is_connecting {
             // The request has had its time; the next one need not spend it there too.
             let address = usize::from(self.connections.get(index).address);
-            self.lanes[who.lane as usize].give_up(address);
+            self.shards[who.shard as usize].give_up(address);
         }
         let outcome = match (is_connecting, self.handshake(index)) {
             (false, _) => Outcome::Timeout,
@@ -271,11 +271,11 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         end: End,
         now: u64,
     ) -> Ended {
-        let lane = &self.lanes[who.lane as usize];
-        let user = &lane.users[who.user as usize];
+        let shard = &self.shards[who.shard as usize];
+        let user = &shard.users[who.user as usize];
         let connection = index.map(|index| self.connections.get(index));
         Ended {
-            stream: lane.stream,
+            stream: shard.stream,
             step: user.step,
             outcome: end.outcome,
             status,
@@ -302,21 +302,21 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     #[inline]
     pub(super) fn go_on(&mut self, who: UserRef, end: End, now: u64) {
         if self.is_closing {
-            let lane = &mut self.lanes[who.lane as usize];
-            lane.users[who.user as usize].phase = Phase::Absent;
-            lane.leave(who.user);
+            let shard = &mut self.shards[who.shard as usize];
+            shard.users[who.user as usize].phase = Phase::Absent;
+            shard.leave(who.user);
             return;
         }
         // Without an answer there is nothing to extract from either.
-        let lane = &self.lanes[who.lane as usize];
-        let step = &lane.program.steps[lane.users[who.user as usize].step as usize];
+        let shard = &self.shards[who.shard as usize];
+        let step = &shard.program.steps[shard.users[who.user as usize].step as usize];
         let ends_iteration = end.ends_iteration
             || (end.outcome.is_failure() && step.ends_iteration(Judgement::UnexpectedStatus));
         let event = Event::Ended {
             ends_iteration,
-            backs_off: end.failed_connect && lane.backs_off(now),
+            backs_off: end.failed_connect && shard.backs_off(now),
         };
-        if lane.open_runs.is_some() {
+        if shard.open_runs.is_some() {
             self.end_in_groups(who, end.outcome, ends_iteration, now);
         }
         self.step_user(who, event, now);
@@ -329,41 +329,41 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let connection = self.connections.get_mut(index);
         connection.state = State::Idle;
         connection.reply.reset(&mut self.store);
-        let lane = &mut self.lanes[connection.lane as usize];
-        if lane.is_sticky {
+        let shard = &mut self.shards[connection.shard as usize];
+        if shard.is_sticky {
             return;
         }
-        lane.part_from_connection(connection.user);
+        shard.part_from_connection(connection.user);
         connection.user = NONE;
-        let lane_index = connection.lane;
-        match self.next_in_queue(lane_index, now) {
+        let shard_index = connection.shard;
+        match self.next_in_queue(shard_index, now) {
             Some(user) => {
                 self.connections.get_mut(index).user = user;
-                let user = &mut self.lanes[lane_index as usize].users[user as usize];
+                let user = &mut self.shards[shard_index as usize].users[user as usize];
                 user.connection = index;
                 user.phase = Phase::Asking;
             }
-            None => self.lanes[lane_index as usize].idle.push_back(token),
+            None => self.shards[shard_index as usize].idle.push_back(token),
         }
     }
 
     /// There is room for one more connection: it is that of the user who has waited longest for one.
-    pub(super) fn call_next(&mut self, lane_index: u8, now: u64) {
-        if self.next_in_queue(lane_index, now).is_some() {
-            self.lanes[lane_index as usize].called += 1;
+    pub(super) fn call_next(&mut self, shard_index: u8, now: u64) {
+        if self.next_in_queue(shard_index, now).is_some() {
+            self.shards[shard_index as usize].called += 1;
         }
     }
 
     /// Takes the user who has waited longest for a connection and makes it ready.
-    fn next_in_queue(&mut self, lane_index: u8, now: u64) -> Option<u32> {
+    fn next_in_queue(&mut self, shard_index: u8, now: u64) -> Option<u32> {
         if self.is_closing {
             return None;
         }
-        let lane = &mut self.lanes[lane_index as usize];
-        let user = lane.queue.pop_front()?;
-        lane.users[user as usize].ready = now;
+        let shard = &mut self.shards[shard_index as usize];
+        let user = shard.queue.pop_front()?;
+        shard.users[user as usize].ready = now;
         self.ready.push_back(UserRef {
-            lane: lane_index,
+            shard: shard_index,
             user,
         });
         Some(user)
@@ -378,16 +378,16 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Ends a connection, which leaves room for that of somebody who waits. `outcome` is that of connecting.
     pub(super) fn close(&mut self, index: u32, side: ClosedBy, outcome: Outcome, now: u64) {
         let connection = self.connections.get(index);
-        let (lane_index, user) = (connection.lane, connection.user);
+        let (shard_index, user) = (connection.shard, connection.user);
         self.end_connection(index, side, outcome, now);
-        let lane = &mut self.lanes[lane_index as usize];
-        match lane.users.get_mut(user as usize) {
+        let shard = &mut self.shards[shard_index as usize];
+        match shard.users.get_mut(user as usize) {
             // It was just given this connection and has not used it: the room is still its own.
-            Some(user) if user.phase == Phase::Asking && !lane.is_sticky => {
+            Some(user) if user.phase == Phase::Asking && !shard.is_sticky => {
                 user.phase = Phase::Queueing;
-                lane.called += 1;
+                shard.called += 1;
             }
-            _ => self.call_next(lane_index, now),
+            _ => self.call_next(shard_index, now),
         }
     }
 
@@ -411,8 +411,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if let Unsent::Kept(buffer, _) = connection.unsent {
             self.store.give_back(buffer);
         }
-        let lane = &mut self.lanes[connection.lane as usize];
-        let user = lane.users.get(connection.user as usize);
+        let shard = &mut self.shards[connection.shard as usize];
+        let user = shard.users.get(connection.user as usize);
         self.recorder.closed(&ConnectionRow {
             connection: connection.number,
             user: user.map_or(NONE, |user| user.number),
@@ -429,15 +429,15 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             },
             requests: connection.answered,
             closed_by: side as u8,
-            stream: lane.stream,
+            stream: shard.stream,
             outcome: outcome.code(),
             is_resumed,
             bytes_in: connection.bytes_in,
             tls_ns,
         });
-        lane.connections -= 1;
+        shard.connections -= 1;
         let user = connection.user;
-        lane.part_from_connection(user);
+        shard.part_from_connection(user);
         self.connections.free(index);
     }
 }

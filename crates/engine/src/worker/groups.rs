@@ -78,14 +78,14 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         ends_iteration: bool,
         now: u64,
     ) {
-        let lane = &mut self.lanes[who.lane as usize];
-        let user = &lane.users[who.user as usize];
-        let Some(open) = &mut lane.open_runs else {
+        let shard = &mut self.shards[who.shard as usize];
+        let user = &shard.users[who.user as usize];
+        let Some(open) = &mut shard.open_runs else {
             return;
         };
         let runs = &mut open.runs[who.user as usize];
-        let first = lane.program.first_group;
-        for group in lane.program.groups_begun_at(user.at) {
+        let first = shard.program.first_group;
+        for group in shard.program.groups_begun_at(user.at) {
             self.recorder.group_due(first + usize::from(*group));
             runs.push(Run {
                 group: *group,
@@ -95,7 +95,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             });
         }
         runs.iter_mut().for_each(|run| run.note(outcome));
-        let whole = lane.program.groups_ended_at(user.at);
+        let whole = shard.program.groups_ended_at(user.at);
         let ended = if ends_iteration { runs.len() } else { whole };
         for number in 0..ended {
             let Some(mut run) = runs.pop() else { return };
@@ -111,12 +111,12 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     /// A user leaves at `now`: what it is in the middle of will never be finished.
     pub(super) fn leave_groups(&mut self, who: UserRef, now: u64) {
-        let lane = &mut self.lanes[who.lane as usize];
-        let Some(open) = &mut lane.open_runs else {
+        let shard = &mut self.shards[who.shard as usize];
+        let Some(open) = &mut shard.open_runs else {
             return;
         };
         for run in open.runs[who.user as usize].drain(..) {
-            let group = lane.program.first_group + usize::from(run.group);
+            let group = shard.program.first_group + usize::from(run.group);
             let lasted = |from: u64| now.saturating_sub(from);
             let (response, service) = (lasted(run.due), Some(lasted(run.sent)));
             self.recorder.group_unfinished(group, response, service);
@@ -126,7 +126,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// The measured part ends while the request at a position is due, or in flight: the runs that begin with it are
     /// unfinished.
     pub(super) fn censor_groups(&mut self, index: usize, at: u16, due: u64, sent: Option<u64>) {
-        let program = self.lanes[index].program;
+        let program = self.shards[index].program;
         for group in program.groups_begun_at(at) {
             let group = program.first_group + usize::from(*group);
             self.recorder.group_due(group);

@@ -6,7 +6,7 @@
 //! were measured (64, 256): no cheaper, and requests leave 300 us late instead of 80.
 //!
 //! Here are the loop and the account of its time; `sending` and `receiving` do what happens on connections,
-//! `exchange` what follows for users, `closing` the end of the measured part and of the run; `unseen` is what the
+//! `exchange` what follows for users, `closing` the end of the measured part and of the run; `stalls` is what the
 //! thread may have missed.
 
 mod closing;
@@ -14,32 +14,32 @@ mod connections;
 mod control;
 mod exchange;
 mod groups;
-pub mod lane;
 mod receiving;
 pub mod reply;
 mod sending;
+pub mod shard;
+mod stalls;
 pub mod timers;
-mod unseen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use loadlens_base::units::{MICROSECOND, MILLISECOND};
 use loadlens_plan::program::CheckTally;
-use loadlens_record::recorder::{Recorder, Remains};
+use loadlens_record::recorder::{Leftover, Recorder};
 use loadlens_transport::{Negotiated, Net, Ready};
 
 use crate::clock::{Clock, ThreadTimes};
-use crate::feeding::Used;
-use crate::script::{NoScript, Script, Wish};
+use crate::feed_cursor::Used;
+use crate::script::{NoScript, Script, ScriptSignal};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
 pub use control::{Control, STOP_AHEAD};
-use lane::Lane;
 use reply::Store;
+use shard::StreamShard;
+use stalls::{ServedUntil, Stalls};
 use timers::{Kind, Timer, Timers, UserRef};
-use unseen::{Seen, Stalls};
 
 /// Bytes of the one receive buffer of a thread.
 pub const RECEIVE_BYTES: usize = 64 << 10;
@@ -69,7 +69,7 @@ const ARRIVALS_AT_ONCE: u32 = 64;
 /// not keep the thread from everything else.
 const SENDS_AT_ONCE: usize = 256;
 
-/// What a worker needs to know beside its lanes.
+/// What a worker needs to know beside its shards.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How long requests in flight may still finish after the end.
@@ -84,7 +84,7 @@ pub struct Settings {
 
 /// What was still open at the end, for each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct Unfinished {
     /// Due and never issued.
     pub waiting: u64,
     /// Issued and not ended.
@@ -94,11 +94,11 @@ pub struct Left {
 /// What a worker leaves.
 pub struct WorkerEnd {
     /// By step, over all streams.
-    pub left: Vec<Left>,
-    /// By lane: its stream, and what it used of each feed.
+    pub unfinished: Vec<Unfinished>,
+    /// By shard: its stream, and what it used of each feed.
     pub feeds: Vec<(u8, Vec<Used>)>,
     /// Of its recorder.
-    pub remains: Remains,
+    pub leftover: Leftover,
     /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.
     pub checks: Vec<Vec<CheckTally>>,
     /// What its secured connections agreed on.
@@ -113,7 +113,7 @@ pub struct WorkerEnd {
 pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     clock: C,
     net: N,
-    lanes: Vec<Lane<'p>>,
+    shards: Vec<StreamShard<'p>>,
     connections: Connections<N::Handle>,
     timers: Timers,
     /// Users whose request is due, in order.
@@ -121,7 +121,7 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     events: Vec<Ready>,
     /// When the last wait began.
     waited_at: u64,
-    seen: Seen,
+    served: ServedUntil,
     stalls: Stalls,
     /// Tokens of connections with more to receive than one turn takes.
     more: Vec<u64>,
@@ -134,7 +134,7 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     settings: Settings,
     /// First step of each stream among all steps.
     first_step: Vec<u32>,
-    left: Vec<Left>,
+    unfinished: Vec<Unfinished>,
     in_flight: u32,
     end: u64,
     /// Whether a load of this thread has not ended: until then the measured part does not end by itself.
@@ -151,18 +151,18 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
 }
 
 impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
-    /// A worker for `lanes`; `steps` are the numbers of steps of all streams of the plan.
+    /// A worker for `shards`; `steps` are the numbers of steps of all streams of the plan.
     pub fn new(
         clock: C,
         net: N,
-        lanes: Vec<Lane<'p>>,
+        shards: Vec<StreamShard<'p>>,
         steps: &[usize],
         recorder: Recorder,
         control: Arc<Control>,
         settings: Settings,
     ) -> Self {
         Worker::with_script(
-            NoScript, clock, net, lanes, steps, recorder, control, settings,
+            NoScript, clock, net, shards, steps, recorder, control, settings,
         )
     }
 }
@@ -174,14 +174,17 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         script: S,
         clock: C,
         net: N,
-        lanes: Vec<Lane<'p>>,
+        shards: Vec<StreamShard<'p>>,
         steps: &[usize],
         recorder: Recorder,
         control: Arc<Control>,
         settings: Settings,
     ) -> Self {
-        let users: usize = lanes.iter().map(|lane| lane.users.len()).sum();
-        let connections: usize = lanes.iter().map(|lane| lane.max_connections as usize).sum();
+        let users: usize = shards.iter().map(|shard| shard.users.len()).sum();
+        let connections: usize = shards
+            .iter()
+            .map(|shard| shard.max_connections as usize)
+            .sum();
         let mut first_step = Vec::with_capacity(steps.len());
         let mut all = 0;
         for count in steps {
@@ -197,20 +200,20 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             ready: VecDeque::with_capacity(users.max(ARRIVALS_AT_ONCE as usize)),
             events: Vec::with_capacity(EVENTS),
             waited_at: 0,
-            seen: Seen::default(),
+            served: ServedUntil::default(),
             stalls: Stalls::default(),
             more: Vec::with_capacity(EVENTS),
             buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             rendered: Vec::with_capacity(4096),
             store: Store::new(settings.store_bytes),
-            has_load: lanes.iter().any(Lane::has_load),
+            has_load: shards.iter().any(StreamShard::has_load),
             horizon: 0,
             recorder,
             control,
             script,
             settings,
             first_step,
-            left: vec![Left::default(); all],
+            unfinished: vec![Unfinished::default(); all],
             in_flight: 0,
             end,
             is_closing: false,
@@ -218,7 +221,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             published: 0,
             handed_over: 0,
             times: ThreadTimes::default(),
-            lanes,
+            shards,
         };
         worker.times = worker.clock.thread_times();
         worker.set_horizon();
@@ -244,7 +247,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         self.look_at_end();
         self.start_due(self.last);
         self.send_ready();
-        self.end_lanes(self.last);
+        self.end_shards(self.last);
         if self.last + 1 >= self.end {
             self.now(); // the load has just ended
         }
@@ -306,9 +309,9 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
 
     /// What checks have said so far belongs to the interval that ends now.
     fn note_checks(&mut self) {
-        for lane in &self.lanes {
-            let first = lane.program.first_check;
-            self.recorder.checked(first, &lane.judging.tallies);
+        for shard in &self.shards {
+            let first = shard.program.first_check;
+            self.recorder.checked(first, &shard.judging.tallies);
         }
     }
 
@@ -339,13 +342,13 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     }
 
     fn join_users(&mut self) {
-        for index in 0..self.lanes.len() {
-            if self.lanes[index].open.is_some() {
+        for index in 0..self.shards.len() {
+            if self.shards[index].open.is_some() {
                 continue;
             }
-            for user in 0..self.lanes[index].users.len() as u32 {
+            for user in 0..self.shards[index].users.len() as u32 {
                 let who = UserRef {
-                    lane: index as u8,
+                    shard: index as u8,
                     user,
                 };
                 self.step_user(who, Event::Join, 0);
@@ -362,8 +365,8 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         if self.is_closing {
             return;
         }
-        for index in 0..self.lanes.len() {
-            if self.lanes[index]
+        for index in 0..self.shards.len() {
+            if self.shards[index]
                 .next_arrival()
                 .is_some_and(|due| due <= now)
             {
@@ -376,10 +379,10 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         while let Some(timer) = self.timers.pop(now) {
             match timer.kind {
                 Kind::Due => {
-                    let lane = &mut self.lanes[timer.who.lane as usize];
-                    let user = &lane.users[timer.who.user as usize];
+                    let shard = &mut self.shards[timer.who.shard as usize];
+                    let user = &shard.users[timer.who.user as usize];
                     if user.phase == Phase::Pausing && !self.is_closing {
-                        lane.pausing -= 1;
+                        shard.pausing -= 1;
                         self.step_user(timer.who, Event::Due, now);
                     }
                 }
@@ -389,9 +392,9 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     }
 
     fn look_at_deadline(&mut self, timer: Timer, now: u64) {
-        let lane = &mut self.lanes[timer.who.lane as usize];
-        let timeout = lane.timeout;
-        let user = &mut lane.users[timer.who.user as usize];
+        let shard = &mut self.shards[timer.who.shard as usize];
+        let timeout = shard.timeout;
+        let user = &mut shard.users[timer.who.user as usize];
         user.watched = false;
         if !user.is_in_flight() {
             return;
@@ -399,7 +402,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         let deadline = user.sent.saturating_add(timeout);
         // While we did not run we neither sent nor read: that time is not the service's.
         let deadline = deadline.saturating_add(self.stalls.since(user.sent));
-        if deadline > now || deadline > self.seen.until {
+        if deadline > now || deadline > self.served.until {
             user.watched = true;
             // One that has passed unseen is looked at again after the next look at the sockets.
             let at = deadline.max(now + 1);
@@ -411,7 +414,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
 
     fn take_arrivals(&mut self, index: usize, now: u64) {
         for _ in 0..ARRIVALS_AT_ONCE {
-            let Some(arrival) = self.lanes[index].arrive(now) else {
+            let Some(arrival) = self.shards[index].arrive(now) else {
                 return;
             };
             self.take_arrival(index, arrival, now);
@@ -421,7 +424,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     /// When something will be due, and whether it is an arrival.
     fn next_due(&self) -> (u64, bool) {
         let timer = self.timers.next().unwrap_or(u64::MAX);
-        let arrivals = self.lanes.iter().filter_map(Lane::next_arrival);
+        let arrivals = self.shards.iter().filter_map(StreamShard::next_arrival);
         let arrival = if self.is_closing {
             u64::MAX
         } else {
@@ -500,7 +503,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             }
         }
         let connections = self.connections.count();
-        self.seen
+        self.served
             .served(self.waited_at, self.events.len(), connections);
         self.send_ready();
         if began.saturating_sub(self.published) >= PUBLISH_EVERY {
@@ -518,39 +521,39 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     }
 
     /// Ends the loads that have nothing more to do, also where no answer told it: arrivals that were all dropped, say.
-    fn end_lanes(&mut self, now: u64) {
-        for index in 0..self.lanes.len() {
-            self.end_lane_if_over(index, now);
+    fn end_shards(&mut self, now: u64) {
+        for index in 0..self.shards.len() {
+            self.end_shard_if_over(index, now);
         }
     }
 
     /// Ends a load whose last request has ended at `now`, if it was the last; the last load ends the measured part.
     #[inline]
-    fn end_lane_if_over(&mut self, index: usize, now: u64) {
-        let lane = &self.lanes[index];
-        if lane.has_load() && lane.is_over() && !self.is_closing {
-            self.end_lane(index, now);
+    fn end_shard_if_over(&mut self, index: usize, now: u64) {
+        let shard = &self.shards[index];
+        if shard.has_load() && shard.is_over() && !self.is_closing {
+            self.end_shard(index, now);
         }
     }
 
     #[cold]
-    fn end_lane(&mut self, index: usize, now: u64) {
-        self.lanes[index].has_ended = true;
-        self.has_load = self.lanes.iter().any(Lane::has_load);
+    fn end_shard(&mut self, index: usize, now: u64) {
+        self.shards[index].has_ended = true;
+        self.has_load = self.shards.iter().any(StreamShard::has_load);
         self.control.end_part(now);
         self.look_at_end();
         self.set_horizon();
     }
 
-    /// Does what the script of a lane wants after one of its calls.
+    /// Does what the script of a shard wants after one of its calls.
     #[inline]
-    fn heed_script(&mut self, lane: u8, now: u64) {
-        let wish = self.script.wish();
-        if wish == Wish::GoOn {
+    fn heed_script(&mut self, shard: u8, now: u64) {
+        let signal = self.script.signal();
+        if signal == ScriptSignal::GoOn {
             return;
         }
-        self.lanes[lane as usize].quota.close();
-        if wish == Wish::EndRun {
+        self.shards[shard as usize].quota.close();
+        if signal == ScriptSignal::EndRun {
             self.control.stop(now + STOP_AHEAD);
             self.look_at_end();
         }

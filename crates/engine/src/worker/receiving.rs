@@ -42,7 +42,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     fn finish_connecting(&mut self, index: u32, ready: &mut Ready) -> bool {
         let connection = self.connections.get(index);
         let who = UserRef {
-            lane: connection.lane,
+            shard: connection.shard,
             user: connection.user,
         };
         let tried = usize::from(connection.address);
@@ -71,21 +71,21 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     pub(super) fn establish(&mut self, index: u32, now: u64) {
         let connection = self.connections.get_mut(index);
         connection.established = now.max(1);
-        let lane = &mut self.lanes[connection.lane as usize];
-        lane.stood_at = now.max(1);
-        if !lane.connected_once {
+        let shard = &mut self.shards[connection.shard as usize];
+        shard.stood_at = now.max(1);
+        if !shard.connected_once {
             // Others may have moved on meanwhile.
-            lane.connected_once = true;
-            lane.address = usize::from(connection.address);
+            shard.connected_once = true;
+            shard.address = usize::from(connection.address);
         }
-        lane.users[connection.user as usize].phase = Phase::InFlight;
+        shard.users[connection.user as usize].phase = Phase::InFlight;
         let mut took = now - connection.opened;
         let handshake = connection.handle.map(|handle| self.net.handshake(handle));
         if let Some(Handshake::Done { took_ns, resumed }) = handshake {
             took = took.saturating_sub(took_ns);
-            self.recorder.secured(lane.stream, took_ns, resumed);
+            self.recorder.secured(shard.stream, took_ns, resumed);
         }
-        self.recorder.established(lane.stream, took);
+        self.recorder.established(shard.stream, took);
     }
 
     /// Receives what a connection has; returns the time of the last byte.
@@ -132,24 +132,24 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     fn take_bytes(&mut self, index: u32, count: usize, look_again: bool, now: u64) -> bool {
         let connection = self.connections.get_mut(index);
         connection.bytes_in += count as u64;
-        let lane = &mut self.lanes[connection.lane as usize];
-        self.recorder.bytes_in(lane.stream, count);
+        let shard = &mut self.shards[connection.shard as usize];
+        self.recorder.bytes_in(shard.stream, count);
         if connection.state != State::Busy {
-            self.recorder.unsolicited(lane.stream);
+            self.recorder.unsolicited(shard.stream);
             self.close(index, ClosedBy::Client, Outcome::Ok, now);
             return false;
         }
-        let user = &mut lane.users[connection.user as usize];
+        let user = &mut shard.users[connection.user as usize];
         if user.first == 0 {
             user.first = now.max(1);
         }
-        let need = lane.program.steps[user.step as usize].need;
+        let need = shard.program.steps[user.step as usize].need;
         let known = if S::IS_THERE && connection.framing.is_head() {
-            lane.program.steps.len()
+            shard.program.steps.len()
         } else {
             user.step as usize
         };
-        let known = &mut lane.known[known];
+        let known = &mut shard.known[known];
         let input = &self.buffer[..count];
         match connection.reply.feed(input, need, known, &mut self.store) {
             Fed::More => true,
@@ -179,11 +179,11 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     ) {
         let connection = self.connections.get_mut(index);
         let who = UserRef {
-            lane: connection.lane,
+            shard: connection.shard,
             user: connection.user,
         };
-        let lane = &mut self.lanes[who.lane as usize];
-        let step = &lane.program.steps[lane.users[who.user as usize].step as usize];
+        let shard = &mut self.shards[who.shard as usize];
+        let step = &shard.program.steps[shard.users[who.user as usize].step as usize];
         let Some(head) = connection.reply.head().copied() else {
             return;
         };
@@ -191,15 +191,15 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             Place::Input { head, body, end } => (&self.buffer[head..body], &self.buffer[body..end]),
             Place::Store { buffer, head_len } => self.store.bytes(buffer).split_at(head_len),
         };
-        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
-            jar.take(head_bytes, &lane.site, self.settings.t0_unix_ns + now);
+        if let Some(jar) = shard.jars.get_mut(who.user as usize) {
+            jar.take(head_bytes, &shard.site, self.settings.t0_unix_ns + now);
         }
         let mut nothing = Default::default();
-        let values = lane
+        let values = shard
             .values
             .get_mut(who.user as usize)
             .unwrap_or(&mut nothing);
-        let user = &lane.users[who.user as usize];
+        let user = &shard.users[who.user as usize];
         let answer = Answer {
             status: head.status,
             head: head_bytes,
@@ -209,7 +209,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             at: now,
             user: user.number,
         };
-        let judgement = step.judge(&answer, values, &mut lane.judging);
+        let judgement = step.judge(&answer, values, &mut shard.judging);
         let end = End {
             outcome: judgement.outcome(),
             ends_iteration: judgement != Judgement::Ok && step.ends_iteration(judgement),
@@ -223,7 +223,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         }
         self.record_end(who, Some(index), head.status, end, now);
         if S::IS_THERE {
-            self.heed_script(who.lane, now);
+            self.heed_script(who.shard, now);
         }
         match closed.or_else(|| self.reason_to_close(index, head.keep_alive, excess, look_again)) {
             None => self.release(index, now),
@@ -242,12 +242,13 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         look_again: bool,
     ) -> Option<ClosedBy> {
         let connection = self.connections.get(index);
-        let lane = &self.lanes[connection.lane as usize];
+        let shard = &self.shards[connection.shard as usize];
         if excess {
-            self.recorder.unsolicited(lane.stream);
+            self.recorder.unsolicited(shard.stream);
             return Some(ClosedBy::Client);
         }
-        if connection.issued >= lane.requests_per_connection || connection.unsent != Unsent::Nothing
+        if connection.issued >= shard.requests_per_connection
+            || connection.unsent != Unsent::Nothing
         {
             return Some(ClosedBy::Client);
         }
@@ -265,8 +266,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             Io::End | Io::Cut => Some(ClosedBy::Server),
             Io::Broken(_) => Some(ClosedBy::Error),
             Io::Bytes(count) => {
-                self.recorder.bytes_in(lane.stream, count);
-                self.recorder.unsolicited(lane.stream);
+                self.recorder.bytes_in(shard.stream, count);
+                self.recorder.unsolicited(shard.stream);
                 Some(ClosedBy::Client)
             }
         }
@@ -334,7 +335,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// have closed it while it was idle.
     fn as_seen_on_reuse(&self, index: u32, outcome: Outcome) -> Outcome {
         let connection = self.connections.get(index);
-        let user = &self.lanes[connection.lane as usize].users[connection.user as usize];
+        let user = &self.shards[connection.shard as usize].users[connection.user as usize];
         if connection.issued > 1 && user.first == 0 {
             Outcome::ClosedOnReuse
         } else {

@@ -35,33 +35,33 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     #[inline]
     pub(super) fn issue(&mut self, who: UserRef) {
         let now = self.now();
-        let lane = &mut self.lanes[who.lane as usize];
-        let user = &mut lane.users[who.user as usize];
+        let shard = &mut self.shards[who.shard as usize];
+        let user = &mut shard.users[who.user as usize];
         let was_called = user.phase == Phase::Queueing;
         if user.phase != Phase::Asking && !was_called {
             return; // the measured part ended in between
         }
-        lane.called -= u32::from(was_called);
+        shard.called -= u32::from(was_called);
         let mut index = user.connection;
-        while index == NONE && !lane.is_sticky {
-            match lane.idle.pop_front() {
+        while index == NONE && !shard.is_sticky {
+            match shard.idle.pop_front() {
                 Some(token) => index = self.connections.find(token).unwrap_or(NONE),
                 None => break,
             }
         }
         // What room there is belongs first to those who were called.
-        if index == NONE && lane.connections + lane.called >= lane.max_connections {
+        if index == NONE && shard.connections + shard.called >= shard.max_connections {
             user.phase = Phase::Queueing;
-            lane.queue.push_back(who.user);
+            shard.queue.push_back(who.user);
             return;
         }
         user.sent = now;
         self.recorder
-            .issued(lane.stream, user.step, user.ready, now);
+            .issued(shard.stream, user.step, user.ready, now);
         self.in_flight += 1;
         if !user.watched {
             user.watched = true;
-            let at = now.saturating_add(lane.timeout);
+            let at = now.saturating_add(shard.timeout);
             self.timers.push(Timer {
                 at,
                 who,
@@ -81,28 +81,28 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     /// Begins a connection for a user whose request is issued.
     pub(super) fn open_connection(&mut self, who: UserRef, now: u64) {
-        let lane = &mut self.lanes[who.lane as usize];
-        let tried = lane.address;
-        let Some(&address) = lane.addresses.get(tried) else {
+        let shard = &mut self.shards[who.shard as usize];
+        let tried = shard.address;
+        let Some(&address) = shard.addresses.get(tried) else {
             let error = NetError::new(Outcome::Resolve, 0);
             self.fail_unconnected(who, error, now);
             return;
         };
-        let number = lane.number_connection();
-        self.recorder.opened(lane.stream);
+        let number = shard.number_connection();
+        self.recorder.opened(shard.stream);
         let (index, token) = self.connections.reserve();
-        let may_stand = lane.stands_at_once || number % TRY_AGAIN == 0;
+        let may_stand = shard.stands_at_once || number % TRY_AGAIN == 0;
         let begun = if may_stand {
-            self.net.connect_quietly(&address, lane.stream, token)
+            self.net.connect_quietly(&address, shard.stream, token)
         } else {
-            self.net.connect(&address, lane.stream, token)
+            self.net.connect(&address, shard.stream, token)
         };
         match begun {
             Ok(handle) => {
-                lane.connections += 1;
-                lane.users[who.user as usize].connection = index;
+                shard.connections += 1;
+                shard.users[who.user as usize].connection = index;
                 self.connections
-                    .begin(index, handle, who.lane, who.user, number, now);
+                    .begin(index, handle, who.shard, who.user, number, now);
                 self.connections.get_mut(index).address = tried as u8;
                 if may_stand {
                     self.send_first(index, handle, token);
@@ -112,13 +112,13 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 self.connections.free(index);
                 self.recorder.closed(&ConnectionRow {
                     connection: number,
-                    user: lane.users[who.user as usize].number,
+                    user: shard.users[who.user as usize].number,
                     opened_ns: now as i64,
                     established_ns: -1,
                     closed_ns: now as i64,
                     requests: 0,
                     closed_by: ClosedBy::Error as u8,
-                    stream: lane.stream,
+                    stream: shard.stream,
                     outcome: error.outcome.code(),
                     is_resumed: false,
                     bytes_in: 0,
@@ -134,16 +134,16 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let now = self.now();
         let connection = self.connections.get(index);
         let who = UserRef {
-            lane: connection.lane,
+            shard: connection.shard,
             user: connection.user,
         };
-        let lane = &mut self.lanes[who.lane as usize];
-        let step = lane.users[who.user as usize].step;
-        let fixed = lane.program.steps[step as usize].static_bytes();
+        let shard = &mut self.shards[who.shard as usize];
+        let step = shard.users[who.user as usize].step;
+        let fixed = shard.program.steps[step as usize].static_bytes();
         let bytes = fixed.unwrap_or_default();
         match self.net.send_first(handle, token, bytes) {
             Ok(Some(sent)) => {
-                lane.stands_at_once = true;
+                shard.stands_at_once = true;
                 self.establish(index, now);
                 if fixed.is_some() {
                     self.connections.get_mut(index).issue();
@@ -152,7 +152,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     self.transmit(index, now);
                 }
             }
-            Ok(None) => lane.stands_at_once = false,
+            Ok(None) => shard.stands_at_once = false,
             Err(error) => {
                 let tried = usize::from(self.connections.get(index).address);
                 self.end_connection(index, ClosedBy::Error, error.outcome, now);
@@ -168,7 +168,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if sent < of {
             connection.unsent = Unsent::Static(sent);
         }
-        let stream = self.lanes[connection.lane as usize].stream;
+        let stream = self.shards[connection.shard as usize].stream;
         self.recorder.bytes_out(stream, sent);
     }
 
@@ -181,18 +181,18 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         error: NetError,
         now: u64,
     ) {
-        let lane = &mut self.lanes[who.lane as usize];
-        let user = &mut lane.users[who.user as usize];
+        let shard = &mut self.shards[who.shard as usize];
+        let user = &mut shard.users[who.user as usize];
         user.tried = user.tried.saturating_add(1);
         // An address that TCP reached is the right one, whatever TLS says.
-        lane.connected_once |= error.outcome == Outcome::Tls;
-        let has_stood_elsewhere = lane.connected_once && lane.address != tried;
-        let may_go_on = !lane.connected_once || has_stood_elsewhere;
-        if !may_go_on || usize::from(user.tried) >= lane.addresses.len() {
+        shard.connected_once |= error.outcome == Outcome::Tls;
+        let has_stood_elsewhere = shard.connected_once && shard.address != tried;
+        let may_go_on = !shard.connected_once || has_stood_elsewhere;
+        if !may_go_on || usize::from(user.tried) >= shard.addresses.len() {
             self.fail_unconnected(who, error, now);
             return;
         }
-        lane.give_up(tried);
+        shard.give_up(tried);
         self.open_connection(who, now);
     }
 
@@ -206,7 +206,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         self.record_end(who, None, 0, end, now);
         self.go_on(who, end, now);
         // The connection that did not come about leaves room for somebody who waits for one.
-        self.call_next(who.lane, now);
+        self.call_next(who.shard, now);
     }
 
     /// Sends the request of a connection's user.
@@ -217,9 +217,9 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let Some(handle) = connection.handle else {
             return;
         };
-        let lane = &mut self.lanes[connection.lane as usize];
-        let user = &mut lane.users[connection.user as usize];
-        let step = &lane.program.steps[user.step as usize];
+        let shard = &mut self.shards[connection.shard as usize];
+        let user = &mut shard.users[connection.user as usize];
+        let step = &shard.program.steps[user.step as usize];
         match step.static_bytes() {
             Some(bytes) => match self.net.send(handle, bytes) {
                 Io::Bytes(sent) => self.note_static(index, sent, bytes.len()),
@@ -228,7 +228,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             },
             None => {
                 let who = UserRef {
-                    lane: connection.lane,
+                    shard: connection.shard,
                     user: connection.user,
                 };
                 self.transmit_rendered(index, who, now);
@@ -240,18 +240,18 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if S::IS_THERE && self.script.makes_requests() {
             return self.transmit_made(index, who, now);
         }
-        let lane = &mut self.lanes[who.lane as usize];
-        let user = &lane.users[who.user as usize];
-        let step = &lane.program.steps[user.step as usize];
+        let shard = &mut self.shards[who.shard as usize];
+        let user = &shard.users[who.user as usize];
+        let step = &shard.program.steps[user.step as usize];
         let nothing = Default::default();
-        let values = lane.values.get(who.user as usize).unwrap_or(&nothing);
+        let values = shard.values.get(who.user as usize).unwrap_or(&nothing);
         let mut context = RenderContext {
-            random: &mut lane.random,
+            random: &mut shard.random,
             seq: user.seq,
             user: user.number,
             unix_ns: self.settings.t0_unix_ns + now,
-            records: match &lane.feeding {
-                Some(feeding) => feeding.records_of(lane.program, who.user),
+            records: match &shard.feed_cursors {
+                Some(feed_cursors) => feed_cursors.records_of(shard.program, who.user),
                 None => Records::default(),
             },
         };
@@ -267,7 +267,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             self.go_on(who, end, now);
             return;
         }
-        if let Some(jar) = lane.jars.get_mut(who.user as usize) {
+        if let Some(jar) = shard.jars.get_mut(who.user as usize) {
             let unix_ns = self.settings.t0_unix_ns + now;
             jar.put(&mut self.rendered, !step.has_own_cookie, unix_ns);
         }
@@ -278,7 +278,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     fn transmit_made(&mut self, index: u32, who: UserRef, now: u64) {
         self.rendered.clear();
         let made = self.script.request(now, &mut self.rendered);
-        self.heed_script(who.lane, now);
+        self.heed_script(who.shard, now);
         let Some(framing) = made else {
             // Nothing was sent: the connection is as good as before.
             let end = End::failure(Outcome::Limit, "the script has made no request", 0);
@@ -298,7 +298,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let Some(handle) = connection.handle else {
             return;
         };
-        let stream = self.lanes[connection.lane as usize].stream;
+        let stream = self.shards[connection.shard as usize].stream;
         let sent = match self.net.send(handle, &self.rendered) {
             Io::Bytes(sent) => sent,
             Io::Later | Io::End | Io::Cut => 0,
@@ -324,12 +324,12 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             let Some(handle) = connection.handle else {
                 return;
             };
-            let lane = &self.lanes[connection.lane as usize];
+            let shard = &self.shards[connection.shard as usize];
             let rest = match connection.unsent {
                 Unsent::Nothing => return,
                 Unsent::Static(from) => {
-                    let user = &lane.users[connection.user as usize];
-                    &lane.program.steps[user.step as usize]
+                    let user = &shard.users[connection.user as usize];
+                    &shard.program.steps[user.step as usize]
                         .static_bytes()
                         .unwrap_or_default()[from..]
                 }
@@ -343,7 +343,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     return self.break_connection(index, error, now);
                 }
             };
-            self.recorder.bytes_out(lane.stream, sent);
+            self.recorder.bytes_out(shard.stream, sent);
             connection.unsent = match connection.unsent {
                 Unsent::Kept(buffer, _) if is_all => {
                     self.store.give_back(buffer);

@@ -7,12 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A user of a lane.
+/// A user of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UserRef {
-    /// Index of the lane in the worker.
-    pub lane: u8,
-    /// Index of the user in the lane.
+    /// Index of the shard in the worker.
+    pub shard: u8,
+    /// Index of the user in the shard.
     pub user: u32,
 }
 

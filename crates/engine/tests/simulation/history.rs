@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use loadlens_base::Random;
-use loadlens_engine::worker::lane::Lane;
+use loadlens_engine::worker::shard::StreamShard;
 use loadlens_engine::worker::{Control, Settings, Worker, WorkerEnd};
 use loadlens_plan::arrival::Part;
 use loadlens_plan::program::Program;
@@ -126,27 +126,35 @@ impl Setting {
         let known_end = plan
             .duration_ns
             .map_or(u64::MAX, |duration| plan.warmup_ns + duration);
-        let of_workers: Vec<Vec<Lane>> = (0..threads)
+        let of_workers: Vec<Vec<StreamShard>> = (0..threads)
             .zip(&self.worlds)
-            .map(|(thread, world)| lanes(&plan, &program, (thread, threads), world))
+            .map(|(thread, world)| shards(&plan, &program, (thread, threads), world))
             .collect();
         let all = of_workers.iter().flatten();
-        let load_parts = all.filter(|lane| lane.role == Role::Load).count();
+        let load_parts = all.filter(|shard| shard.role == Role::Load).count();
         let control = Arc::new(Control::new(known_end, load_parts));
         let (mut ends, mut logs, mut workers) = (Vec::new(), Vec::new(), Vec::new());
-        for (world, lanes) in self.worlds.into_iter().zip(of_workers) {
-            let seat = seat(&plan, &steps, &Shape::of(&program), known_end);
+        for (world, shards) in self.worlds.into_iter().zip(of_workers) {
+            let recording = recording(&plan, &steps, &Shape::of(&program), known_end);
             let settings = Settings {
                 drain_ns: plan.drain_ns,
                 may_spin: self.may_spin,
                 t0_unix_ns: 0,
                 store_bytes: self.store_bytes,
             };
-            ends.push(seat.ends);
-            logs.push((seat.samples, seat.connections));
+            ends.push(recording.ends);
+            logs.push((recording.samples, recording.connections));
             let sim = Sim(Rc::new(RefCell::new(world)));
             let (clock, net, control) = (sim.clone(), sim.clone(), control.clone());
-            let worker = Worker::new(clock, net, lanes, &steps, seat.recorder, control, settings);
+            let worker = Worker::new(
+                clock,
+                net,
+                shards,
+                &steps,
+                recording.recorder,
+                control,
+                settings,
+            );
             workers.push((sim, worker));
         }
         let live = Arc::new(Mutex::new(Live::default()));
@@ -239,19 +247,19 @@ fn names(program: &Program) -> Names {
     }
 }
 
-/// The lanes of one worker of `threads`.
-fn lanes<'p>(
+/// The shards of one worker of `threads`.
+fn shards<'p>(
     plan: &Plan,
     program: &'p Program,
     (thread, threads): (u32, u32),
     world: &World,
-) -> Vec<Lane<'p>> {
+) -> Vec<StreamShard<'p>> {
     let of_stream = |(at, stream): (usize, &Stream)| {
         let port = stream.target.port;
         let count = world.listens.get(&port).map_or(1, Vec::len);
         let addresses = (1..=count as u8).map(|last| SocketAddr::from(([127, 0, 0, last], port)));
         let part = Part::new(Share::default(), thread, threads);
-        Lane::new(plan, at, &program.streams[at], addresses.collect(), part)
+        StreamShard::new(plan, at, &program.streams[at], addresses.collect(), part)
     };
     plan.streams
         .iter()
@@ -261,14 +269,14 @@ fn lanes<'p>(
 }
 
 /// What one worker records into, and where it comes out.
-struct Seat {
+struct Recording {
     recorder: Recorder,
     ends: ThreadEnds,
     samples: RowSource,
     connections: RowSource,
 }
 
-fn seat(plan: &Plan, steps: &[usize], shape: &Shape, known_end: u64) -> Seat {
+fn recording(plan: &Plan, steps: &[usize], shape: &Shape, known_end: u64) -> Recording {
     let sets = (0..SETS)
         .map(|_| Box::new(IntervalSet::of(shape)))
         .collect();
@@ -294,7 +302,7 @@ fn seat(plan: &Plan, steps: &[usize], shape: &Shape, known_end: u64) -> Seat {
         Some(logs),
         progress,
     );
-    Seat {
+    Recording {
         recorder,
         ends: ThreadEnds {
             full,

@@ -71,7 +71,7 @@ fn paced_requests_are_due_at_their_pace_and_those_never_begun_are_waiting() {
         let expected: Vec<u64> = (0..60).map(|at| at / 3 * 10 * MS).collect();
         assert_eq!(due, expected);
     }
-    let waiting = |history: &History| history.workers[0].end.left[0].waiting;
+    let waiting = |history: &History| history.workers[0].end.unfinished[0].waiting;
     assert_eq!(waiting(&kept), 0);
     assert!(waiting(&stuck) > 50, "{}", waiting(&stuck));
 }

@@ -5,8 +5,8 @@ use memchr::memmem::Finder;
 use loadlens_base::Outcome;
 use loadlens_http::response::header;
 
+use super::check_results::{CheckFailure, Judging, Verdict};
 use super::json::{self, Expected, Path};
-use super::judging::{Judging, Miss, Verdict};
 use super::pattern::{Pattern, Tool};
 use super::values::{Value, Values};
 use crate::Bounds;
@@ -201,7 +201,7 @@ impl Checks {
             lacking.or(failed).unwrap_or(Judgement::Ok)
         } else {
             let verdicts = &mut judging.verdicts;
-            verdicts.push(Verdict::Failed(Miss::Status(answer.status)));
+            verdicts.push(Verdict::Failed(CheckFailure::Status(answer.status)));
             verdicts.resize(self.names.len(), Verdict::NotJudged);
             Judgement::UnexpectedStatus
         };
@@ -213,7 +213,7 @@ impl Checks {
     fn judge_demands(&self, answer: &Answer, judging: &mut Judging) -> Option<u16> {
         let mut first = None;
         for (index, demand) in self.demands.iter().enumerate() {
-            let missed = demand.miss(answer, &mut judging.tools);
+            let missed = demand.failure(answer, &mut judging.tools);
             judging
                 .verdicts
                 .push(missed.map_or(Verdict::Passed, Verdict::Failed));
@@ -238,7 +238,7 @@ impl Checks {
             let found = extraction.from.find(answer, &mut judging.tools);
             judging.verdicts.push(match found {
                 Some(_) => Verdict::Passed,
-                None => Verdict::Failed(Miss::Missing),
+                None => Verdict::Failed(CheckFailure::Missing),
             });
             match found {
                 Some(value) => values
@@ -267,17 +267,17 @@ impl Checks {
 
 impl Demand {
     /// How the answer misses it; none: it is met.
-    fn miss(&self, answer: &Answer, tools: &mut [Tool]) -> Option<Miss> {
+    fn failure(&self, answer: &Answer, tools: &mut [Tool]) -> Option<CheckFailure> {
         let body = answer.body;
         match self {
             Demand::Json { path, expected } => match path.find(body) {
                 Some(raw) if expected.is(raw) => None,
                 found => Some(other_than_wanted(found)),
             },
-            Demand::Exists { path } => path.find(body).is_none().then_some(Miss::Missing),
+            Demand::Exists { path } => path.find(body).is_none().then_some(CheckFailure::Missing),
             Demand::Absent { path } => match path.find(body) {
-                Some(_) => Some(Miss::Present),
-                None => (!json::is_document(body)).then_some(Miss::NotJson),
+                Some(_) => Some(CheckFailure::Present),
+                None => (!json::is_document(body)).then_some(CheckFailure::NotJson),
             },
             Demand::Number { path, bounds } => match path.find(body) {
                 Some(raw) if json::number(raw).is_some_and(|number| bounds.hold(number)) => None,
@@ -285,27 +285,30 @@ impl Demand {
             },
             Demand::Count { path, bounds } => match path.count(body) {
                 Some(count) if bounds.hold(count as f64) => None,
-                Some(count) => Some(Miss::Amount(count)),
+                Some(count) => Some(CheckFailure::Amount(count)),
                 None => Some(other_than_wanted(path.find(body))),
             },
             Demand::Header { name, expected } => match header(answer.head, name.as_bytes()) {
                 Some(value) if unfolded_eq(value, expected) => None,
                 found => Some(other_than_wanted(found)),
             },
-            Demand::Contains(finder) => finder.find(body).is_none().then_some(Miss::Missing),
-            Demand::Regex(pattern) => (!pattern.is_in(body, tools)).then_some(Miss::Missing),
-            Demand::Size(bounds) => {
-                (!bounds.hold(answer.body_bytes as f64)).then_some(Miss::Amount(answer.body_bytes))
+            Demand::Contains(finder) => {
+                finder.find(body).is_none().then_some(CheckFailure::Missing)
             }
+            Demand::Regex(pattern) => {
+                (!pattern.is_in(body, tools)).then_some(CheckFailure::Missing)
+            }
+            Demand::Size(bounds) => (!bounds.hold(answer.body_bytes as f64))
+                .then_some(CheckFailure::Amount(answer.body_bytes)),
             Demand::Latency { below_ns } => {
-                (answer.response_ns >= *below_ns).then_some(Miss::Time(answer.response_ns))
+                (answer.response_ns >= *below_ns).then_some(CheckFailure::Time(answer.response_ns))
             }
         }
     }
 }
 
-fn other_than_wanted(found: Option<&[u8]>) -> Miss {
-    found.map_or(Miss::Missing, |_| Miss::Different)
+fn other_than_wanted(found: Option<&[u8]>) -> CheckFailure {
+    found.map_or(CheckFailure::Missing, |_| CheckFailure::Different)
 }
 
 impl Bounds {

@@ -4,13 +4,13 @@
 //! buffer and judging an answer reads it in place.
 
 mod check;
+mod check_results;
 mod compile;
 pub(crate) mod digest;
 mod feed;
 mod feeds;
 mod flow;
 mod json;
-mod judging;
 mod mix;
 mod naming;
 mod pattern;
@@ -19,11 +19,11 @@ mod template;
 mod values;
 
 pub use check::{Answer, Judgement, Need};
+pub use check_results::{CheckFailure, CheckNote, CheckTally, Judging, CHECK_SAMPLES};
 pub(crate) use compile::check;
 pub use digest::sha256_hex;
 pub use feed::{FeedFile, Table, Use};
 pub use feeds::{FeedProgram, Records};
-pub use judging::{CheckNote, CheckTally, Judging, Miss, CHECK_SAMPLES};
 pub use mix::Mix;
 pub use render::{RenderContext, RenderFault};
 pub use template::{check_template, columns_of};

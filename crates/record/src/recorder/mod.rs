@@ -127,7 +127,7 @@ pub struct Ended {
 }
 
 /// What a recorder leaves when its worker has ended.
-pub struct Remains {
+pub struct Leftover {
     /// By stream, by outcome code.
     pub errors: Vec<Vec<ErrorLog>>,
     /// Sample rows for which no chunk was free.
@@ -315,7 +315,7 @@ impl Recorder {
     }
 
     /// Hands over everything that is left; `at` is the end of the last interval.
-    pub fn finish(mut self, at: u64) -> Remains {
+    pub fn finish(mut self, at: u64) -> Leftover {
         self.publish();
         let empty = Box::new(IntervalSet::new(0, 0));
         let mut last = std::mem::replace(&mut self.set, empty);
@@ -324,7 +324,7 @@ impl Recorder {
         last.phase = self.phase;
         let lost = self.full.give(last).is_err();
         debug_assert!(!lost, "as many places as sets");
-        let mut remains = Remains {
+        let mut leftover = Leftover {
             errors: self.errors,
             lost_samples: 0,
             lost_connections: 0,
@@ -332,9 +332,9 @@ impl Recorder {
         if let Some(mut logs) = self.logs {
             logs.samples.hand_over();
             logs.connections.hand_over();
-            remains.lost_samples = logs.samples.lost;
-            remains.lost_connections = logs.connections.lost;
+            leftover.lost_samples = logs.samples.lost;
+            leftover.lost_connections = logs.connections.lost;
         }
-        remains
+        leftover
     }
 }

@@ -153,11 +153,11 @@ impl Material<'_> {
     /// What is to be known about the record itself.
     fn reasons(&self) -> Vec<String> {
         let mut reasons = self.collected.faults.clone();
-        let lost_samples: u64 = self.ends.iter().map(|end| end.remains.lost_samples).sum();
+        let lost_samples: u64 = self.ends.iter().map(|end| end.leftover.lost_samples).sum();
         let lost_connections: u64 = self
             .ends
             .iter()
-            .map(|end| end.remains.lost_connections)
+            .map(|end| end.leftover.lost_connections)
             .sum();
         if lost_samples > 0 {
             reasons.push(format!(

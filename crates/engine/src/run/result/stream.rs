@@ -16,7 +16,7 @@ use loadlens_record::merge::StreamSum;
 use loadlens_record::recorder::{ErrorLog, ErrorNote};
 
 use crate::run::layout;
-use crate::worker::Left;
+use crate::worker::Unfinished;
 
 use super::requests::Requests;
 use super::Material;
@@ -35,8 +35,12 @@ impl Material<'_> {
     fn requests_of_step(&self, step: usize) -> Requests {
         let tally = &self.collected.steps[step];
         let class = |class: Class| self.collected.step_classes[step * CLASSES + class as usize];
-        let left =
-            |count: fn(&Left) -> u64| self.ends.iter().map(|end| count(&end.left[step])).sum();
+        let left = |count: fn(&Unfinished) -> u64| {
+            self.ends
+                .iter()
+                .map(|end| count(&end.unfinished[step]))
+                .sum()
+        };
         Requests {
             due: tally.due,
             issued: tally.issued,
@@ -236,7 +240,7 @@ impl Material<'_> {
                     "{:.3} s, user {}: {}",
                     seconds(note.at),
                     note.user,
-                    note.miss.what()
+                    note.failure.what()
                 )
             };
             json!({
@@ -285,7 +289,7 @@ impl Material<'_> {
                 let logs = || {
                     self.ends
                         .iter()
-                        .map(move |end| &end.remains.errors[index][outcome.code() as usize])
+                        .map(move |end| &end.leftover.errors[index][outcome.code() as usize])
                 };
                 let first = logs().map(|log| log.first).min().unwrap_or(u64::MAX);
                 let last = logs().map(|log| log.last).max().unwrap_or(0);

@@ -22,9 +22,11 @@ pub fn check_counts(history: &History) {
     }
     let rows_of = |outcome: Outcome| by_outcome.get(&outcome.code()).copied().unwrap_or(0);
     let sum = |of: &dyn Fn(usize) -> u64| (0..collected.steps.len()).map(of).sum::<u64>();
-    let left = |of: fn(&loadlens_engine::worker::Left) -> u64| -> u64 {
+    let left = |of: fn(&loadlens_engine::worker::Unfinished) -> u64| -> u64 {
         let workers = history.workers.iter();
-        workers.flat_map(|told| told.end.left.iter().map(of)).sum()
+        workers
+            .flat_map(|told| told.end.unfinished.iter().map(of))
+            .sum()
     };
     let due = sum(&|step| collected.steps[step].due);
     let issued = sum(&|step| collected.steps[step].issued);

@@ -98,8 +98,8 @@ fn check_bounds(history: &History) {
         }
         assert_eq!(world.open, 0, "connections were left open");
         assert_eq!(told.end.buffers_lost, 0, "buffers were not given back");
-        let remains = &told.end.remains;
-        assert_eq!((remains.lost_samples, remains.lost_connections), (0, 0));
+        let leftover = &told.end.leftover;
+        assert_eq!((leftover.lost_samples, leftover.lost_connections), (0, 0));
         let most: u32 = plan.streams.iter().map(most_connections).sum();
         assert!(
             world.most_open <= most as usize,

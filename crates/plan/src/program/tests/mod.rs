@@ -1,9 +1,9 @@
 //! Plans compiled, rendered and judged, without a network.
 
+mod checks;
 mod faults;
 mod feeds;
 mod generated;
-mod judging;
 mod requests;
 
 use serde_json::{json, Value as Json};

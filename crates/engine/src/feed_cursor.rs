@@ -10,7 +10,7 @@ use loadlens_plan::{AtEnd, Pick};
 
 /// The cursors of one part, and the records that its users have.
 #[derive(Debug)]
-pub struct Feeding {
+pub struct FeedCursors {
     cursors: Vec<Cursor>,
     /// User by user, feed by feed.
     records: Vec<u32>,
@@ -41,7 +41,7 @@ pub struct Used {
     pub is_used_up: bool,
 }
 
-impl Feeding {
+impl FeedCursors {
     /// For a part with so many users; none: the stream uses no feed.
     ///
     /// `random` makes the generator of the feed with this index.
@@ -50,7 +50,7 @@ impl Feeding {
         users: usize,
         part: Part,
         random: impl Fn(u64) -> Random,
-    ) -> Option<Box<Feeding>> {
+    ) -> Option<Box<FeedCursors>> {
         if program.feeds.is_empty() {
             return None;
         }
@@ -71,7 +71,7 @@ impl Feeding {
                 is_used_up: false,
             }
         };
-        Some(Box::new(Feeding {
+        Some(Box::new(FeedCursors {
             cursors: program.feeds.iter().enumerate().map(cursor).collect(),
             records: vec![0; users * program.feeds.len()],
         }))
@@ -168,10 +168,8 @@ mod tests {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!(
-            "loadlens-feeding-{}-{number}.csv",
-            std::process::id()
-        ));
+        let path =
+            std::env::temp_dir().join(format!("loadlens-feed-{}-{number}.csv", std::process::id()));
         let mut content = b"id\n".to_vec();
         (0..records).for_each(|id| writeln!(content, "{id}").unwrap());
         std::fs::write(&path, &content).unwrap();
@@ -197,17 +195,17 @@ mod tests {
         program
     }
 
-    fn part(program: &Program, part: Part) -> Box<Feeding> {
-        Feeding::new(&program.streams[0], 1, part, |_| Random::new(part.index)).unwrap()
+    fn part(program: &Program, part: Part) -> Box<FeedCursors> {
+        FeedCursors::new(&program.streams[0], 1, part, |_| Random::new(part.index)).unwrap()
     }
 
     /// The records that a part gives to its next iterations, until it has none or so many were taken.
-    fn taken(feeding: &mut Feeding, program: &Program, most: usize) -> Vec<u32> {
+    fn taken(feed_cursors: &mut FeedCursors, program: &Program, most: usize) -> Vec<u32> {
         let scenario = &program.streams[0].scenarios[0];
         let mut all = Vec::new();
-        while all.len() < most && feeding.claim(scenario) {
-            feeding.take(scenario, 0, 7);
-            all.push(feeding.records[0]);
+        while all.len() < most && feed_cursors.claim(scenario) {
+            feed_cursors.take(scenario, 0, 7);
+            all.push(feed_cursors.records[0]);
         }
         all
     }
@@ -253,18 +251,18 @@ mod tests {
     fn a_dropped_iteration_leaves_its_record_unused() {
         let program = program(3, "unique", "stop");
         let scenario = &program.streams[0].scenarios[0];
-        let mut feeding = part(&program, Part::WHOLE);
+        let mut feed_cursors = part(&program, Part::WHOLE);
 
-        assert!(feeding.claim(scenario));
-        feeding.skip(scenario);
-        let rest = taken(&mut feeding, &program, 9);
+        assert!(feed_cursors.claim(scenario));
+        feed_cursors.skip(scenario);
+        let rest = taken(&mut feed_cursors, &program, 9);
 
         assert_eq!(rest, [1, 2]);
         let used = Used {
             iterations: 2,
             is_used_up: true,
         };
-        assert_eq!(feeding.used().collect::<Vec<_>>(), [used]);
+        assert_eq!(feed_cursors.used().collect::<Vec<_>>(), [used]);
     }
 
     proptest! {
@@ -281,9 +279,9 @@ mod tests {
             for (index, threads_here) in threads.iter().enumerate() {
                 let share = Share { index: index as u32, of: threads.len() as u32 };
                 for thread in 0..*threads_here {
-                    let mut feeding = part(&program, Part::new(share, thread, *threads_here));
-                    all.extend(taken(&mut feeding, &program, usize::MAX));
-                    prop_assert!(feeding.used().all(|used| used.is_used_up));
+                    let mut feed_cursors = part(&program, Part::new(share, thread, *threads_here));
+                    all.extend(taken(&mut feed_cursors, &program, usize::MAX));
+                    prop_assert!(feed_cursors.used().all(|used| used.is_used_up));
                 }
             }
             all.sort_unstable();

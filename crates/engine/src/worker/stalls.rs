@@ -7,14 +7,14 @@ use super::EVENTS;
 /// A deadline counts only up to there: a thread that was kept from its core for longer than a time-out finds
 /// answers in its sockets when it comes back, and those were not late.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ServedUntil {
     pub(super) until: u64,
     /// When the present look at all connections began; a full buffer of events does not hold them all.
     began: u64,
     events: usize,
 }
 
-impl Seen {
+impl ServedUntil {
     /// Takes notice of a wait that began at `began` and gave so many events, which have all been served.
     pub(super) fn served(&mut self, began: u64, events: usize, connections: usize) {
         if events < EVENTS {
@@ -75,18 +75,18 @@ mod tests {
 
     #[test]
     fn a_full_buffer_of_events_is_all_only_after_as_many_events_as_connections() {
-        let mut seen = Seen::default();
+        let mut served = ServedUntil::default();
 
-        seen.served(10, 3, 1000); // not full: nothing was left
-        assert_eq!(seen.until, 10);
+        served.served(10, 3, 1000); // not full: nothing was left
+        assert_eq!(served.until, 10);
         for began in [20, 30, 40] {
-            seen.served(began, EVENTS, 1000);
-            assert_eq!(seen.until, 10);
+            served.served(began, EVENTS, 1000);
+            assert_eq!(served.until, 10);
         }
-        seen.served(50, EVENTS, 1000); // 1024 events, a turn for each
-        assert_eq!(seen.until, 20);
-        seen.served(60, EVENTS, 1000);
-        seen.served(70, 0, 1000);
-        assert_eq!(seen.until, 70);
+        served.served(50, EVENTS, 1000); // 1024 events, a turn for each
+        assert_eq!(served.until, 20);
+        served.served(60, EVENTS, 1000);
+        served.served(70, 0, 1000);
+        assert_eq!(served.until, 70);
     }
 }

@@ -134,9 +134,13 @@ fn an_answer_that_is_only_late_stays_a_success_and_counts_at_its_check() {
         (late.failed, late.first, late.last),
         (2, 7_000_000_000, 7_000_000_000)
     );
-    let samples: Vec<String> = late.samples.iter().map(|note| note.miss.what()).collect();
+    let samples: Vec<String> = late
+        .samples
+        .iter()
+        .map(|note| note.failure.what())
+        .collect();
     assert_eq!(samples, ["0.002500 s", "0.002500 s"]);
-    assert_eq!(judging.tallies[2].samples[0].miss.what(), "3");
+    assert_eq!(judging.tallies[2].samples[0].failure.what(), "3");
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn samples_of_a_check_are_the_first_of_all_threads() {
     let note = |at| CheckNote {
         at,
         user: 0,
-        miss: Miss::Missing,
+        failure: CheckFailure::Missing,
     };
     let tally = |from: u64| CheckTally {
         passed: 1,

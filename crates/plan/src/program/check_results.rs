@@ -14,12 +14,12 @@ pub(super) enum Verdict {
     Passed,
     /// The answer is not the one that the check is about: its status is not expected.
     NotJudged,
-    Failed(Miss),
+    Failed(CheckFailure),
 }
 
 /// How an answer missed a check. Never holds what the service sent in head or body: it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Miss {
+pub enum CheckFailure {
     /// This status is not expected.
     Status(u16),
     /// What is demanded is not there.
@@ -36,17 +36,17 @@ pub enum Miss {
     Time(u64),
 }
 
-impl Miss {
+impl CheckFailure {
     /// In words, for a sample.
     pub fn what(self) -> String {
         match self {
-            Miss::Status(status) => format!("status {status}"),
-            Miss::Missing => "not there".to_owned(),
-            Miss::Present => "it is there".to_owned(),
-            Miss::Different => "another value".to_owned(),
-            Miss::NotJson => "the body is no JSON".to_owned(),
-            Miss::Amount(amount) => format!("{amount}"),
-            Miss::Time(ns) => format!("{:.6} s", seconds(ns)),
+            CheckFailure::Status(status) => format!("status {status}"),
+            CheckFailure::Missing => "not there".to_owned(),
+            CheckFailure::Present => "it is there".to_owned(),
+            CheckFailure::Different => "another value".to_owned(),
+            CheckFailure::NotJson => "the body is no JSON".to_owned(),
+            CheckFailure::Amount(amount) => format!("{amount}"),
+            CheckFailure::Time(ns) => format!("{:.6} s", seconds(ns)),
         }
     }
 }
@@ -59,7 +59,7 @@ pub struct CheckNote {
     /// Number of the user.
     pub user: u32,
     /// What was wrong.
-    pub miss: Miss,
+    pub failure: CheckFailure,
 }
 
 /// What one check said of all answers.
@@ -100,12 +100,12 @@ impl CheckTally {
         match verdict {
             Verdict::Passed => self.passed += 1,
             Verdict::NotJudged => self.not_judged += 1,
-            Verdict::Failed(miss) => {
+            Verdict::Failed(failure) => {
                 self.failed += 1;
                 self.first = self.first.min(at);
                 self.last = self.last.max(at);
                 if self.samples.len() < CHECK_SAMPLES {
-                    self.samples.push(CheckNote { at, user, miss });
+                    self.samples.push(CheckNote { at, user, failure });
                 }
             }
         }

@@ -13,7 +13,7 @@ use loadlens_plan::arrival::{Intensity, Part, Schedule};
 use loadlens_plan::program::{Judging, StreamProgram, Values};
 use loadlens_plan::{self as plan, Cookies, Overflow, Reuse, Role, Workload};
 
-use crate::feeding::Feeding;
+use crate::feed_cursor::FeedCursors;
 use crate::user::{Quota, User, NONE};
 
 use super::groups::OpenRuns;
@@ -80,7 +80,7 @@ pub struct Open {
 
 /// The part of one stream that one worker carries.
 #[derive(Debug)]
-pub struct Lane<'p> {
+pub struct StreamShard<'p> {
     /// Index of the stream in the plan.
     pub stream: u8,
     /// What the stream is for.
@@ -128,7 +128,7 @@ pub struct Lane<'p> {
     /// What its checks said so far, and what they are judged with.
     pub judging: Judging,
     /// Which records of its feeds users have; none: the stream uses no feed.
-    pub feeding: Option<Box<Feeding>>,
+    pub feed_cursors: Option<Box<FeedCursors>>,
     /// The runs of groups that its users are in; none: the stream has no groups.
     pub open_runs: Option<Box<OpenRuns>>,
     /// Pause between iterations; none: an open stream.
@@ -156,14 +156,14 @@ pub fn count_of(total: u64, part: Part) -> u64 {
     total.saturating_sub(part.index).div_ceil(part.of)
 }
 
-/// Threads that a stream is worth, `threads` at most; at least 1.
-pub fn worth(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
+/// Threads that a stream can use: at least 1, at most `threads`.
+pub fn useful_threads(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
     let here = |total: u64| u32::try_from(total.div_ceil(u64::from(share.of))).unwrap_or(u32::MAX);
     let pooled = stream
         .connection
         .pool
         .map_or(u32::MAX, |pool| here(pool.into()) / WORTH_SPLITTING);
-    let worth = match &stream.workload {
+    let useful = match &stream.workload {
         Workload::Closed {
             users, requests, ..
         } => here(u64::from(*users).min(requests.unwrap_or(u64::MAX))),
@@ -172,7 +172,7 @@ pub fn worth(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
             (here((*max_in_flight).into()) / WORTH_SPLITTING).min(by_rate.ceil() as u32)
         }
     };
-    worth.min(pooled).clamp(1, threads)
+    useful.min(pooled).clamp(1, threads)
 }
 
 /// The most arrivals a second of an open workload; 0 of a closed one.
@@ -259,7 +259,7 @@ impl Open {
     }
 }
 
-impl<'p> Lane<'p> {
+impl<'p> StreamShard<'p> {
     /// The part `part` of a stream; none when nothing of it falls to this part.
     pub fn new(
         plan: &plan::Plan,
@@ -267,7 +267,7 @@ impl<'p> Lane<'p> {
         program: &'p StreamProgram,
         addresses: Vec<SocketAddr>,
         part: Part,
-    ) -> Option<Lane<'p>> {
+    ) -> Option<StreamShard<'p>> {
         let stream = &plan.streams[index];
         let path = |purpose: u64| [index as u64, purpose, part.index];
         let mut users = Vec::new();
@@ -305,7 +305,7 @@ impl<'p> Lane<'p> {
             .connection
             .pool
             .map(|pool| (count_of(u64::from(pool), part) as u32).max(1));
-        Some(Lane {
+        Some(StreamShard {
             stream: index as u8,
             role: stream.role,
             program,
@@ -340,7 +340,7 @@ impl<'p> Lane<'p> {
             },
             site: Site::new(&stream.target.authority, stream.target.tls.is_some()),
             judging: Judging::new(program),
-            feeding: Feeding::new(program, users.len(), part, |feed| {
+            feed_cursors: FeedCursors::new(program, users.len(), part, |feed| {
                 Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])
             }),
             open_runs: OpenRuns::new(program, users.len()).map(Box::new),
@@ -374,7 +374,7 @@ impl<'p> Lane<'p> {
         self.role == Role::Load && !self.has_ended
     }
 
-    /// Whether nothing more will come from this lane: all have left, or those who pause have no request left.
+    /// Whether nothing more will come from this shard: all have left, or those who pause have no request left.
     #[inline]
     pub fn is_over(&self) -> bool {
         (self.active == 0 || (self.active == self.pausing && self.quota.is_used_up()))
@@ -397,8 +397,8 @@ impl<'p> Lane<'p> {
             return None;
         }
         let open = self.open.as_mut()?;
-        if let Some(feeding) = &mut self.feeding {
-            if !feeding.claim(&self.program.scenarios[open.next.scenario]) {
+        if let Some(feed_cursors) = &mut self.feed_cursors {
+            if !feed_cursors.claim(&self.program.scenarios[open.next.scenario]) {
                 open.is_dry = true;
                 return None;
             }
@@ -438,8 +438,8 @@ impl<'p> Lane<'p> {
                 if self.program.slots > 0 {
                     self.values.push(Values::default());
                 }
-                if let Some(feeding) = &mut self.feeding {
-                    feeding.add_user();
+                if let Some(feed_cursors) = &mut self.feed_cursors {
+                    feed_cursors.add_user();
                 }
                 if self.program.cookies != Cookies::Off {
                     self.jars.push(Jar::default());
@@ -524,9 +524,10 @@ mod tests {
             });
             let plan = serde_json::from_value(plan).unwrap();
             let program = loadlens_plan::program::Program::compile(&plan).unwrap();
-            let mut lane = Lane::new(&plan, 0, &program.streams[0], vec![], Part::WHOLE).unwrap();
-            lane.stood_at = stood_at;
-            [0, 3, 13, 14].map(|second| lane.backs_off(second * SECOND))
+            let mut shard =
+                StreamShard::new(&plan, 0, &program.streams[0], vec![], Part::WHOLE).unwrap();
+            shard.stood_at = stood_at;
+            [0, 3, 13, 14].map(|second| shard.backs_off(second * SECOND))
         };
 
         assert_eq!(backs_off(None, 0), [false; 4]);
