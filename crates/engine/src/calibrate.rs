@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use memchr::memmem::Finder;
 
-use loadlens_transport::sys::{self, Directions, Poller, Socket};
+use loadlens_sys as sys;
+use loadlens_transport::{Directions, Poller, Socket};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -52,10 +53,7 @@ impl Nothing {
             .map(|core| ServingThread::begin(*core))
             .collect::<io::Result<Vec<_>>>()?;
         let mut poller = Poller::new(2)?;
-        let watch = |fd, token| {
-            let added = poller.add(Socket::borrowed(fd), token, Directions::Receiving);
-            added.map_err(io::Error::from_raw_os_error)
-        };
+        let watch = |fd, token| poller.add(Socket::borrowed(fd), token, Directions::Receiving);
         watch(self.listener.as_raw_fd(), LISTENER)?;
         watch(ends, WAKER)?;
         let mut ready = Vec::with_capacity(2);
@@ -85,13 +83,8 @@ impl ServingThread {
         let (waker, woken) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         let mut poller = Poller::new(EVENTS)?;
-        poller
-            .add(
-                Socket::borrowed(woken.as_raw_fd()),
-                WAKER,
-                Directions::Receiving,
-            )
-            .map_err(io::Error::from_raw_os_error)?;
+        let wakes = Socket::borrowed(woken.as_raw_fd());
+        poller.add(wakes, WAKER, Directions::Receiving)?;
         thread::Builder::new()
             .name(format!("nothing-{core}"))
             .spawn(move || {
@@ -165,11 +158,12 @@ impl Peer {
             let count = match self.socket.receive(buffer) {
                 Ok(0) => return false,
                 Ok(count) => count,
-                Err(error) => return sys::would_block(error),
+                Err(error) => return sys::would_block(&error),
             };
             for _ in 0..self.heads(&buffer[..count], finder) {
                 // 40 bytes fit, unless the other side has stopped to read: then it is no client to be measured with.
-                if self.socket.send(ANSWER) != Ok(ANSWER.len()) {
+                let sent = self.socket.send(ANSWER);
+                if !sent.is_ok_and(|count| count == ANSWER.len()) {
                     return false;
                 }
             }

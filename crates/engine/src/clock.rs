@@ -3,7 +3,7 @@
 //! Every worker reads time through [`Clock`], so a simulated run replays to the nanosecond. The real
 //! clock is CLOCK_MONOTONIC; one reading costs about 24 ns and is taken for each response.
 
-use loadlens_transport::sys;
+use loadlens_sys as sys;
 
 pub use sys::ThreadTimes;
 

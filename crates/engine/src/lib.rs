@@ -18,7 +18,7 @@
 //! loadlens-estimate    intervals within one trial             -> base
 //! loadlens-record      counters, histograms, record files     -> base, plan, estimate
 //! loadlens-sys         system calls, shared with our servers
-//! loadlens-transport   sockets, epoll, TLS                     -> base, plan, sys
+//! loadlens-transport   connections on epoll, TLS              -> base, plan, sys
 //! loadlens-engine      users, workers, threads, the run       -> all of these
 //! ```
 //!

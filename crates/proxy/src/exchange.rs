@@ -5,13 +5,14 @@ use std::os::fd::AsRawFd;
 
 use loadlens_http::response::{BodyDecoder, Framing};
 
+use loadlens_sys as sys;
+
 use crate::admission::Decision;
 use crate::answers;
 use crate::books::{Failure, Injected, Outcome};
 use crate::connection::{Client, Part, Stage, Upstream};
 use crate::head::{self, Read};
 use crate::settings::{Direction, Failures, Moment};
-use crate::sys;
 use crate::wire::{Peer, Wire, HIGH};
 use crate::worker::{Job, Worker};
 
@@ -76,7 +77,7 @@ impl Worker {
         if fate.request_delay_ns > 0 {
             self.books.inject(Injected::DelayRequest);
             self.books.delayed_ns += fate.request_delay_ns;
-            let at_ns = sys::now_ns() + fate.request_delay_ns;
+            let at_ns = sys::monotonic_ns() + fate.request_delay_ns;
             client.stage = Stage::Delayed;
             client.at_ns = at_ns;
             self.set_timer(token, at_ns);
@@ -100,7 +101,7 @@ impl Worker {
             let status = self.settings.faults.errors.status;
             return self.answer(token, status, "an injected error", Some(Outcome::Error));
         }
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         match self.admission.ask(token, now) {
             Decision::Admitted => self.forward(token),
             Decision::Rejected => self.reject(token, Outcome::QueueFull),
@@ -123,7 +124,7 @@ impl Worker {
         };
         if let Stage::Waiting(since_ns) = client.stage {
             self.admission.leave(token);
-            self.books.wait(sys::now_ns() - since_ns);
+            self.books.wait(sys::monotonic_ns() - since_ns);
             self.reject(token, Outcome::Waited);
         }
     }
@@ -161,8 +162,8 @@ impl Worker {
     }
 
     fn connect(&mut self, backend: usize) -> Result<u64, Failure> {
-        let socket =
-            sys::connect(self.settings.upstreams[backend]).map_err(|error| failure_of(&error))?;
+        let socket = sys::connect(&self.settings.upstreams[backend].into())
+            .map_err(|error| failure_of(&error))?;
         self.books.upstream_opened += 1;
         let fd = socket.as_raw_fd();
         let pacing = self.pacing(Direction::Request);
@@ -212,7 +213,7 @@ impl Worker {
         upstream.was_held = false;
         upstream.keeps = false;
         upstream.cut = None;
-        upstream.deadline_ns = sys::now_ns().saturating_add(self.settings.timeout_ns);
+        upstream.deadline_ns = sys::monotonic_ns().saturating_add(self.settings.timeout_ns);
         if matches!(upstream.part, Part::Idle) {
             upstream.part = Part::Head;
         }
@@ -227,7 +228,7 @@ impl Worker {
         let Some(upstream) = self.upstreams.get(token) else {
             return;
         };
-        match sys::connected(upstream.wire.socket.as_raw_fd()) {
+        match sys::connected(&upstream.wire.socket) {
             Ok(()) => {
                 upstream.part = Part::Head;
                 self.flush_upstream(token);

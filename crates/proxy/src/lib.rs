@@ -14,7 +14,6 @@ mod exchange;
 mod head;
 mod pace;
 pub mod settings;
-mod sys;
 mod wire;
 mod worker;
 
@@ -24,6 +23,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 pub use settings::Settings;
 
+use loadlens_sys as sys;
 use worker::Worker;
 
 /// A proxy whose ports are bound; nobody is served until [`Proxy::serve`].

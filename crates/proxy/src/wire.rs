@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use loadlens_sys as sys;
+
 use crate::pace;
-use crate::sys;
 
 /// No more is read while so much waits to be used or sent.
 pub(crate) const HIGH: usize = 256 * 1024;

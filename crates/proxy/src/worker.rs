@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use loadlens_sys::slab::{Slab, KIND, RESERVED};
+use loadlens_sys::{self as sys, Epoll};
+
 use crate::admission::Admission;
 use crate::books::{Books, Injected, Now, Outcome};
 use crate::connection::{Client, Part, Stage, Upstream};
 use crate::draws::Draws;
 use crate::pace;
 use crate::settings::{Above, Direction, Settings};
-use crate::sys::{self, Epoll};
 use crate::wire::{Pacing, Peer, Wire, LOW};
-use loadlens_sys::slab::{Slab, KIND, RESERVED};
 
 mod timers;
 
@@ -112,8 +113,8 @@ impl Worker {
             let timeout_ns = self
                 .timers
                 .next()
-                .map(|at_ns| at_ns.saturating_sub(sys::now_ns()));
-            let count = self.epoll.wait_coarsely(&mut events, timeout_ns);
+                .map(|at_ns| at_ns.saturating_sub(sys::monotonic_ns()));
+            let count = self.epoll.wait(&mut events, timeout_ns);
             let events = &events[..count];
             // The service first: a connection that it has just ended must not be given to a new request.
             for event in events.iter().filter(|event| is_upstream(event.u64)) {
@@ -235,7 +236,7 @@ impl Worker {
         let Some(client) = self.clients.remove(token) else {
             return;
         };
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         match client.stage {
             Stage::Waiting(since_ns) => {
                 self.admission.leave(token);
@@ -271,7 +272,7 @@ impl Worker {
         upstream.client = None;
         upstream.cut = None;
         upstream.patience = UNWANTED;
-        upstream.deadline_ns = sys::now_ns().saturating_add(self.settings.timeout_ns);
+        upstream.deadline_ns = sys::monotonic_ns().saturating_add(self.settings.timeout_ns);
         if !upstream.has_all || matches!(upstream.part, Part::Connecting) {
             self.remove_upstream(token);
             self.release();
@@ -299,7 +300,7 @@ impl Worker {
         };
         if let Some(client) = self.clients.get(next) {
             if let Stage::Waiting(since_ns) = client.stage {
-                self.books.wait(sys::now_ns() - since_ns);
+                self.books.wait(sys::monotonic_ns() - since_ns);
             }
             client.stage = Stage::Granted;
             client.at_ns = 0;
@@ -337,7 +338,7 @@ impl Worker {
     }
 
     fn on_upstream(&mut self, token: u64, events: u32) {
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         let Some(upstream) = self.upstreams.get(token) else {
             return;
         };
@@ -373,7 +374,7 @@ impl Worker {
 
     /// Sends what may go to a client, and goes on when everything has.
     pub fn flush_client(&mut self, token: u64) {
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         let Some(client) = self.clients.get(token) else {
             return;
         };
@@ -397,7 +398,7 @@ impl Worker {
 
     /// Sends what may go to the service, and takes more of the request when there is room.
     pub fn flush_upstream(&mut self, token: u64) {
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         let Some(upstream) = self.upstreams.get(token) else {
             return;
         };
@@ -460,7 +461,7 @@ impl Worker {
         sys::end_sending(client.wire.socket.as_raw_fd());
         client.wire.take_all();
         client.stage = Stage::Over;
-        let at_ns = sys::now_ns() + PATIENCE_NS;
+        let at_ns = sys::monotonic_ns() + PATIENCE_NS;
         client.at_ns = at_ns;
         self.set_timer(token, at_ns);
         self.watch_client(token);
@@ -469,7 +470,7 @@ impl Worker {
     /// Resets a client's connection as soon as it has what was sent to it: a reset overtakes what is on its
     /// way. Its request has had its outcome.
     pub fn break_off(&mut self, token: u64) {
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         let Some(client) = self.clients.get(token) else {
             return;
         };

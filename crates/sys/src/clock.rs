@@ -1,8 +1,11 @@
 //! The clocks of the machine, of a thread and of a process.
 
-/// Nanoseconds of CLOCK_MONOTONIC: the clock that a generator on the same machine reads too.
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Nanoseconds of CLOCK_MONOTONIC.
 #[inline]
-pub fn now_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
@@ -29,12 +32,47 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A duration as the kernel takes it.
 #[inline]
-pub fn timespec(ns: u64) -> libc::timespec {
+pub(crate) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
+
+/// Times of a thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// On a core, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Runnable but without a core (second field of schedstat), in nanoseconds.
+    pub runq_wait_ns: u64,
+}
+
+/// `/proc/thread-self/schedstat`, kept open: time on a core and time waiting for one.
+pub struct Schedstat(File);
+
+impl Schedstat {
+    /// Of the calling thread; none where the kernel does not keep it.
+    pub fn of_this_thread() -> Option<Schedstat> {
+        File::open("/proc/thread-self/schedstat")
+            .ok()
+            .map(Schedstat)
+    }
+
+    /// Reads it without allocating.
+    pub fn read(&mut self) -> Option<ThreadTimes> {
+        let mut text = [0u8; 96];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        let mut fields = std::str::from_utf8(&text[..length])
+            .ok()?
+            .split_ascii_whitespace();
+        let cpu_ns = fields.next()?.parse().ok()?;
+        let runq_wait_ns = fields.next()?.parse().ok()?;
+        Some(ThreadTimes {
+            cpu_ns,
+            runq_wait_ns,
+        })
     }
 }
 
@@ -45,11 +83,11 @@ mod tests {
 
     #[test]
     fn a_sleep_takes_its_time_and_hardly_any_of_a_processor() {
-        let (began, used) = (now_ns(), thread_cpu_ns());
+        let (began, used) = (monotonic_ns(), thread_cpu_ns());
 
         std::thread::sleep(Duration::from_millis(50));
 
-        assert!(now_ns() - began >= 50_000_000);
+        assert!(monotonic_ns() - began >= 50_000_000);
         assert!(thread_cpu_ns() - used < 25_000_000);
     }
 
@@ -72,6 +110,21 @@ mod tests {
         let time = timespec(3_000_000_007);
 
         assert_eq!((time.tv_sec, time.tv_nsec), (3, 7));
+    }
+
+    #[test]
+    fn a_thread_knows_its_time_on_a_core() {
+        let Some(mut schedstat) = Schedstat::of_this_thread() else {
+            return;
+        };
+        let before = schedstat.read().unwrap();
+
+        let mut sum = 0u64;
+        while schedstat.read().unwrap().cpu_ns == before.cpu_ns {
+            sum = std::hint::black_box(sum + 1);
+        }
+
+        assert!(schedstat.read().unwrap().cpu_ns > before.cpu_ns);
     }
 
     fn own_pid() -> i32 {

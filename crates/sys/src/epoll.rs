@@ -1,4 +1,4 @@
-//! Waiting until a descriptor is ready: epoll, poll, and a bell for whoever waits.
+//! Waiting until a descriptor is ready: epoll, poll, and a bell that wakes a waiting thread.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{io, ptr};
@@ -6,17 +6,26 @@ use std::{io, ptr};
 use crate::clock::timespec;
 use crate::{check, owned};
 
-/// From where on `wait_coarsely` waits in one call.
-const COARSE_NS: u64 = 3_000_000;
-
-/// An epoll instance. What it watches is told again as long as it is so, unless EPOLLET or EPOLLONESHOT is asked for.
-pub struct Epoll(OwnedFd);
+/// An epoll instance. A watched event is reported again as long as it lasts, unless EPOLLET or EPOLLONESHOT is set.
+pub struct Epoll {
+    epoll: OwnedFd,
+    /// The kernel has epoll_pwait2, which counts in nanoseconds (Linux 5.11).
+    has_pwait2: bool,
+}
 
 impl Epoll {
     /// A new, empty one.
     pub fn new() -> io::Result<Epoll> {
         // SAFETY: no pointers; the descriptor returned is ours alone.
-        unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }.map(Epoll)
+        let epoll = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }?;
+        let mut epoll = Epoll {
+            epoll,
+            has_pwait2: true,
+        };
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }];
+        epoll.has_pwait2 = epoll.pwait2(&mut events, Some(0)) >= 0
+            || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS);
+        Ok(epoll)
     }
 
     /// Watches `fd` for `events`, which come back with `token`.
@@ -37,48 +46,56 @@ impl Epoll {
     fn control(&self, verb: libc::c_int, fd: RawFd, events: u32, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: `event` outlives the call.
-        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), verb, fd, &mut event) }).map(|_| ())
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), verb, fd, &mut event) }).map(|_| ())
     }
 
     /// Waits until something happens or `timeout_ns` has passed (none: for ever); a signal ends it with 0.
+    #[inline]
     pub fn wait(&self, events: &mut [libc::epoll_event], timeout_ns: Option<u64>) -> usize {
-        let timeout_ms = match timeout_ns {
-            None => -1,
-            Some(0) => 0,
-            Some(ns) => {
-                // epoll_wait counts in milliseconds; ppoll on the epoll descriptor in nanoseconds, on every kernel.
-                let _ = poll(&mut [asked(self.0.as_raw_fd(), libc::POLLIN)], Some(ns));
-                0
-            }
+        let count = if self.has_pwait2 {
+            self.pwait2(events, timeout_ns)
+        } else {
+            self.poll_and_take(events, timeout_ns)
         };
-        self.take(events, timeout_ms)
+        usize::try_from(count).unwrap_or(0)
     }
 
-    /// As `wait`, but a far end is waited for in one call instead of two: it then comes up to 2 ms early, and after a
-    /// minute at most, so the caller looks at its clock and waits again.
-    pub fn wait_coarsely(
-        &self,
-        events: &mut [libc::epoll_event],
-        timeout_ns: Option<u64>,
-    ) -> usize {
-        match timeout_ns {
-            Some(ns) if ns >= COARSE_NS => {
-                self.take(events, (ns / 1_000_000 - 1).min(60_000) as libc::c_int)
-            }
-            near_or_never => self.wait(events, near_or_never),
+    #[inline]
+    fn pwait2(&self, events: &mut [libc::epoll_event], timeout_ns: Option<u64>) -> libc::c_int {
+        let timeout = timeout_ns.map(timespec);
+        // SAFETY: `events` has room for `len` entries; the timeout outlives the call; a null mask keeps the signal mask.
+        unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                events.as_mut_ptr(),
+                events.len() as libc::c_int,
+                timeout.as_ref().map_or(ptr::null(), ptr::from_ref),
+                ptr::null::<libc::sigset_t>(),
+                0usize,
+            ) as libc::c_int
         }
     }
 
-    fn take(&self, events: &mut [libc::epoll_event], timeout_ms: libc::c_int) -> usize {
+    /// As `pwait2`, by two calls that every kernel has: ppoll counts in nanoseconds, epoll_wait in milliseconds.
+    fn poll_and_take(
+        &self,
+        events: &mut [libc::epoll_event],
+        timeout_ns: Option<u64>,
+    ) -> libc::c_int {
+        if timeout_ns != Some(0) {
+            let _ = poll(
+                &mut [asked(self.epoll.as_raw_fd(), libc::POLLIN)],
+                timeout_ns,
+            );
+        }
         let room = events.len() as libc::c_int;
         // SAFETY: `events` has room for `room` entries.
-        let count =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, timeout_ms) };
-        count.max(0) as usize
+        unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), room, 0) }
     }
 }
 
-/// Waits until one of `fds` is readable or `timeout_ns` has passed; tells which are readable (or ended).
+/// Waits until one of `fds` is readable or `timeout_ns` has passed; returns which are readable (or ended).
 pub fn wait_readable(fds: &[RawFd], timeout_ns: Option<u64>) -> Vec<bool> {
     let mut polled: Vec<_> = fds.iter().map(|&fd| asked(fd, libc::POLLIN)).collect();
     let is_any = poll(&mut polled, timeout_ns).is_ok_and(|count| count > 0);
@@ -104,7 +121,7 @@ fn asked(fd: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// How many of them are ready within `timeout_ns` (none: for ever).
+/// Waits up to `timeout_ns` (none: for ever); returns the number of ready ones.
 fn poll(polled: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<libc::c_int> {
     let limit = timeout_ns.map(timespec);
     let limit_at = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -113,7 +130,7 @@ fn poll(polled: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<libc
     check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, limit_at, ptr::null()) })
 }
 
-/// A counter that wakes whoever waits for it.
+/// A counter that wakes the thread that waits for it.
 pub struct Bell(OwnedFd);
 
 impl Bell {
@@ -125,9 +142,9 @@ impl Bell {
 
     /// Wakes the waiter.
     pub fn ring(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: eight bytes are read from `one`. It can fail only when it rings already.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), 8) };
+        let increment = 1u64.to_ne_bytes();
+        // SAFETY: eight bytes are read from `increment`. It can fail only when it rings already.
+        unsafe { libc::write(self.0.as_raw_fd(), increment.as_ptr().cast(), 8) };
     }
 
     /// Makes it silent again.
@@ -147,7 +164,7 @@ impl AsRawFd for Bell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::now_ns;
+    use crate::monotonic_ns;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
@@ -168,7 +185,7 @@ mod tests {
         let silent = ready(&epoll);
         bell.ring();
         bell.ring();
-        let told = [ready(&epoll), ready(&epoll)];
+        let while_ringing = [ready(&epoll), ready(&epoll)];
         bell.quiet();
         let over = ready(&epoll);
         bell.ring();
@@ -176,7 +193,7 @@ mod tests {
         epoll.forget(bell.as_raw_fd());
         let forgotten = ready(&epoll);
 
-        assert_eq!(told, [[7], [7]]);
+        assert_eq!(while_ringing, [[7], [7]]);
         assert_eq!([silent, over, forgotten], [[0; 0]; 3]);
     }
 
@@ -202,50 +219,42 @@ mod tests {
         assert_eq!(unknown.raw_os_error(), Some(libc::ENOENT));
     }
 
-    #[test]
-    fn a_wait_never_ends_before_its_time() {
-        let epoll = Epoll::new().unwrap();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }];
-        let limit_ns = 3_700_000; // three whole milliseconds are too short
-
-        let began = now_ns();
-        let count = epoll.wait(&mut events, Some(limit_ns));
-
-        assert!(now_ns() - began >= limit_ns);
-        assert_eq!(count, 0);
+    /// One as this kernel offers it, and one as before Linux 5.11.
+    fn new_and_old() -> [Epoll; 2] {
+        let mut old = Epoll::new().unwrap();
+        old.has_pwait2 = false;
+        [Epoll::new().unwrap(), old]
     }
 
     #[test]
-    fn a_coarse_wait_ends_two_milliseconds_early_at_most_and_a_near_one_on_time() {
-        let epoll = Epoll::new().unwrap();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }];
-        let mut took_ns = |limit_ns| {
-            let began = now_ns();
-            epoll.wait_coarsely(&mut events, Some(limit_ns));
-            now_ns() - began
-        };
+    fn a_wait_never_ends_before_its_time() {
+        let limit_ns = 3_700_000; // three whole milliseconds are too short
+        for epoll in new_and_old() {
+            let mut events = [libc::epoll_event { events: 0, u64: 0 }];
 
-        assert!(took_ns(9_999_999) >= 8_000_000);
-        assert!(took_ns(2_999_999) >= 2_999_999);
+            let began = monotonic_ns();
+            let count = epoll.wait(&mut events, Some(limit_ns));
+
+            assert!(monotonic_ns() - began >= limit_ns);
+            assert_eq!(count, 0);
+        }
     }
 
     #[test]
     fn a_ring_ends_every_wait() {
-        let (epoll, bell) = (Epoll::new().unwrap(), Bell::new().unwrap());
-        epoll.add(bell.as_raw_fd(), READ, 3).unwrap();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }];
-        let far = Some(60_000_000_000);
+        for epoll in new_and_old() {
+            let bell = Bell::new().unwrap();
+            epoll.add(bell.as_raw_fd(), READ, 3).unwrap();
+            let mut events = [libc::epoll_event { events: 0, u64: 0 }];
 
-        let began = now_ns();
-        bell.ring();
-        let counts = [
-            epoll.wait(&mut events, None),
-            epoll.wait(&mut events, far),
-            epoll.wait_coarsely(&mut events, far),
-        ];
+            let began = monotonic_ns();
+            bell.ring();
+            let counts = [None, Some(60_000_000_000), Some(0)]
+                .map(|timeout_ns| epoll.wait(&mut events, timeout_ns));
 
-        assert_eq!(counts, [1; 3]);
-        assert!(now_ns() - began < 30_000_000_000);
+            assert_eq!(counts, [1; 3]);
+            assert!(monotonic_ns() - began < 30_000_000_000);
+        }
     }
 
     #[test]

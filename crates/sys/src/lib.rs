@@ -1,9 +1,9 @@
-//! System calls, each wrapped once, and a slab of connections: the parts that our servers share (the origin, the fault
-//! proxy, the specimens).
+//! System calls of the engine and of our servers (the origin, the fault proxy, the specimens), each wrapped once, for Linux;
+//! and a slab of connections that the servers share.
 //!
-//! Thin and without policy. Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed. The
-//! `unsafe` of servers is here; besides, the proxy takes over sockets that the engine opens, and the specimens vouch that
-//! their books may be zeros. The engine has calls of its own (`transport::sys`), made for what it does per request.
+//! Thin and without policy. Descriptors are owned (`OwnedFd`): a connection that goes out of scope is closed. Two things
+//! stay outside: the transport closes the sockets that it keeps by number, and the specimens promise that their counters
+//! may be zeros. A port to kqueue is another crate with these names.
 
 mod clock;
 mod epoll;
@@ -15,16 +15,17 @@ mod socket;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-pub use clock::{now_ns, process_cpu_ns, thread_cpu_ns, timespec};
+pub use clock::{monotonic_ns, process_cpu_ns, thread_cpu_ns, Schedstat, ThreadTimes};
 pub use epoll::{wait_readable, wait_writable, Bell, Epoll};
 pub use memory::{map, shared_zeros};
 pub use process::{
-    confine, end_child, end_with_parent, file_limits, fork, precise_timers, raise_descriptor_limit,
-    set_file_limit, termination_signals, wait_for_the_end,
+    address_space_limit, confine, descriptor_limits, end_child, end_with_parent, fork,
+    precise_timers, raise_descriptor_limit, set_descriptor_limit, termination_signals,
+    wait_for_the_end,
 };
 pub use socket::{
-    accept, accept_queue, bind, bind_shared, end_sending, hold_small_segments, listen, receive,
-    reset_on_close, send, unacknowledged,
+    accept, accept_queue, bind, bind_shared, connect, connected, end_sending, hold_small_segments,
+    listen, receive, reset_on_close, send, unacknowledged, would_block,
 };
 
 /// The result of a call, or the error that errno holds.
@@ -40,7 +41,7 @@ fn check(code: libc::c_int) -> io::Result<libc::c_int> {
 ///
 /// # Safety
 ///
-/// It must be new: nobody else owns it.
+/// It must be new and have no other owner.
 unsafe fn owned(code: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: by the caller's word.
     check(code).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })

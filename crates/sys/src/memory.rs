@@ -10,7 +10,7 @@ use crate::check;
 ///
 /// # Safety
 ///
-/// Zeros must be a value of `T`, and `T` must bear access by several threads.
+/// Zeros must be a value of `T`, and `T` must support access by several threads.
 pub unsafe fn shared_zeros<T: Sync + 'static>() -> io::Result<&'static T> {
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
@@ -34,7 +34,7 @@ pub fn map(file: &File, bytes: usize) -> io::Result<&'static [u8]> {
     if at == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the mapping is ours, has so many bytes and is never undone; nobody changes the file.
+    // SAFETY: the mapping is ours, has so many bytes and is never undone; the file does not change.
     unsafe {
         check(libc::madvise(at, bytes, libc::MADV_RANDOM))?;
         Ok(std::slice::from_raw_parts(at.cast::<u8>(), bytes))

@@ -13,10 +13,10 @@ pub fn precise_timers() {
 
 /// Keeps the calling thread, and whatever it starts from here on, on some processors.
 pub fn confine(cpus: &[usize]) -> io::Result<()> {
-    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
+    if cpus.iter().any(|cpu| *cpu >= libc::CPU_SETSIZE as usize) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // SAFETY: cpu_set_t is plain bits, and each index is below CPU_SETSIZE.
+    // SAFETY: cpu_set_t is plain bits, and every index is below its size.
     unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         for &cpu in cpus {
@@ -26,19 +26,13 @@ pub fn confine(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// The soft and hard limit of open files.
-pub fn file_limits() -> io::Result<(u64, u64)> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is valid for writing.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) })?;
-    Ok((limit.rlim_cur, limit.rlim_max))
+/// The soft and hard limit of open descriptors.
+pub fn descriptor_limits() -> io::Result<(u64, u64)> {
+    limits(libc::RLIMIT_NOFILE)
 }
 
-/// Sets the soft limit of open files to `soft`, which is at most `hard`.
-pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
+/// Sets the soft limit of open descriptors to `soft`, which is at most `hard`.
+pub fn set_descriptor_limit(soft: u64, hard: u64) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: soft,
         rlim_max: hard,
@@ -47,11 +41,25 @@ pub fn set_file_limit(soft: u64, hard: u64) -> io::Result<()> {
     check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }).map(|_| ())
 }
 
-/// Raises the limit of open files as far as this process may; on failure the old limit stays.
+/// Raises the limit of open descriptors as far as this process may; a failure leaves the old one.
 pub fn raise_descriptor_limit() {
-    if let Ok((_, hard)) = file_limits() {
-        let _ = set_file_limit(hard, hard);
-    }
+    let _ = descriptor_limits().and_then(|(_, hard)| set_descriptor_limit(hard, hard));
+}
+
+/// The limit of this process's address space; none: unlimited, or unknown.
+pub fn address_space_limit() -> Option<u64> {
+    let (soft, _) = limits(libc::RLIMIT_AS).ok()?;
+    (soft != libc::RLIM_INFINITY).then_some(soft)
+}
+
+fn limits(of: libc::__rlimit_resource_t) -> io::Result<(u64, u64)> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    check(unsafe { libc::getrlimit(of, &mut limit) })?;
+    Ok((limit.rlim_cur, limit.rlim_max))
 }
 
 /// A descriptor that becomes readable on TERM or INT, which no longer end the process by themselves.
@@ -112,7 +120,7 @@ pub fn fork() -> io::Result<Option<i32>> {
 
 /// Ends a child and waits for that.
 pub fn end_child(pid: i32) {
-    // SAFETY: a null status is allowed; `pid` is a child that nobody else waits for.
+    // SAFETY: a null status is allowed; `pid` is a child, waited for here alone.
     unsafe {
         libc::kill(pid, libc::SIGKILL);
         libc::waitpid(pid, ptr::null_mut(), 0);
@@ -143,10 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn no_processor_at_all_is_an_error() {
-        let error = confine(&[]).unwrap_err();
+    fn no_processor_at_all_and_one_beyond_the_last_are_errors() {
+        for cpus in [&[][..], &[1 << 20]] {
+            let error = confine(cpus).unwrap_err();
 
-        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+            assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+        }
     }
 
     #[test]
@@ -195,13 +205,13 @@ mod tests {
     #[test]
     fn a_signal_to_end_is_read_and_ends_nothing() {
         let signals = termination_signals().unwrap();
-        let told = || wait_readable(&[signals.as_raw_fd()], Some(0));
+        let is_readable = || wait_readable(&[signals.as_raw_fd()], Some(0));
 
-        let before = told();
+        let before = is_readable();
         // SAFETY: no pointers; the signal goes to this thread, which has it blocked.
         unsafe { libc::raise(libc::SIGTERM) };
 
-        assert_eq!((before, told()), (vec![false], vec![true]));
+        assert_eq!((before, is_readable()), (vec![false], vec![true]));
     }
 
     #[test]

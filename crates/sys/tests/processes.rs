@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use loadlens_sys::{end_child, fork, now_ns, process_cpu_ns, shared_zeros};
+use loadlens_sys::{end_child, fork, monotonic_ns, process_cpu_ns, shared_zeros};
 
 #[test]
 fn a_copy_shares_the_memory_for_that_ends_with_its_parent_and_can_be_ended_before() {
@@ -22,8 +22,8 @@ fn a_copy_shares_the_memory_for_that_ends_with_its_parent_and_can_be_ended_befor
             unsafe { libc::pause() };
         }
     };
-    let until = now_ns() + 10_000_000_000;
-    while told.load(SeqCst) == 0 && now_ns() < until {
+    let until = monotonic_ns() + 10_000_000_000;
+    while told.load(SeqCst) == 0 && monotonic_ns() < until {
         std::thread::yield_now();
     }
     let is_there = || Path::new(&format!("/proc/{pid}")).exists();

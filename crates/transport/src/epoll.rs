@@ -7,9 +7,10 @@ use std::io;
 use std::net::SocketAddr;
 
 use loadlens_base::Outcome;
+use loadlens_sys::would_block;
 
-use super::sys::{self, Directions, OpenSockets, Poller, Socket};
-use super::{Io, Net, NetError, Ready};
+use super::socket::OpenSockets;
+use super::{Directions, Io, Net, NetError, Poller, Ready, Socket};
 
 /// The sockets of one worker. Those still open when it is dropped, by a panic say, are closed then.
 pub struct Epoll {
@@ -35,15 +36,6 @@ impl Epoll {
         })
     }
 
-    fn begin(address: &SocketAddr) -> Result<Socket, NetError> {
-        let socket = Socket::open(address).map_err(connect_error)?;
-        socket.connect(address).map_err(|os_error| {
-            socket.close();
-            connect_error(os_error)
-        })?;
-        Ok(socket)
-    }
-
     /// A socket is full: there must be an event when there is room again.
     #[cold]
     fn expect_room(&mut self, socket: Socket) {
@@ -58,7 +50,8 @@ impl Epoll {
 }
 
 /// The class of an error of connect or of a socket that failed while connecting.
-fn connect_error(os_error: i32) -> NetError {
+fn connect_error(error: io::Error) -> NetError {
+    let os_error = error.raw_os_error().unwrap_or(0);
     let outcome = match os_error {
         libc::ECONNREFUSED => Outcome::Refused,
         libc::ETIMEDOUT => Outcome::ConnectTimeout,
@@ -78,7 +71,8 @@ fn own_limit(os_error: i32) -> Option<Outcome> {
 }
 
 /// The class of an error on a connection that stood.
-fn broken(os_error: i32) -> Io {
+fn broken(error: io::Error) -> Io {
+    let os_error = error.raw_os_error().unwrap_or(0);
     let outcome = match os_error {
         libc::ENOBUFS | libc::ENOMEM => Outcome::OwnMemory,
         _ => Outcome::Reset,
@@ -90,10 +84,10 @@ impl Net for Epoll {
     type Handle = Socket;
 
     fn connect(&mut self, address: &SocketAddr, _: u8, token: u64) -> Result<Socket, NetError> {
-        let socket = Epoll::begin(address)?;
-        if let Err(os_error) = self.poller.add(socket, token, Directions::Both) {
+        let socket = Socket::connect(address).map_err(connect_error)?;
+        if let Err(error) = self.poller.add(socket, token, Directions::Both) {
             socket.close();
-            return Err(connect_error(os_error));
+            return Err(connect_error(error));
         }
         self.open.insert(socket);
         Ok(socket)
@@ -105,7 +99,7 @@ impl Net for Epoll {
         _: u8,
         _token: u64,
     ) -> Result<Socket, NetError> {
-        let socket = Epoll::begin(address)?;
+        let socket = Socket::connect(address).map_err(connect_error)?;
         self.open.insert(socket);
         Ok(socket)
     }
@@ -119,7 +113,7 @@ impl Net for Epoll {
     ) -> Result<Option<usize>, NetError> {
         let sent = match socket.send(bytes) {
             Ok(sent) => Some(sent),
-            Err(error) if sys::would_block(error) => None,
+            Err(error) if would_block(&error) => None,
             Err(error) => return Err(connect_error(error)),
         };
         let directions = match sent {
@@ -141,10 +135,7 @@ impl Net for Epoll {
     }
 
     fn connected(&mut self, socket: Socket) -> Result<(), NetError> {
-        match socket.take_error() {
-            0 => Ok(()),
-            os_error => Err(connect_error(os_error)),
-        }
+        socket.connected().map_err(connect_error)
     }
 
     #[inline]
@@ -156,7 +147,7 @@ impl Net for Epoll {
                 }
                 Io::Bytes(sent)
             }
-            Err(error) if sys::would_block(error) => {
+            Err(error) if would_block(&error) => {
                 self.expect_room(socket);
                 Io::Later
             }
@@ -169,7 +160,7 @@ impl Net for Epoll {
         match socket.receive(buffer) {
             Ok(0) => Io::End,
             Ok(received) => Io::Bytes(received),
-            Err(error) if sys::would_block(error) => Io::Later,
+            Err(error) if would_block(&error) => Io::Later,
             Err(error) => broken(error),
         }
     }
@@ -208,7 +199,9 @@ mod tests {
         ];
 
         for (os_error, outcome) in classes {
-            assert_eq!(connect_error(os_error), NetError::new(outcome, os_error));
+            let error = connect_error(io::Error::from_raw_os_error(os_error));
+
+            assert_eq!(error, NetError::new(outcome, os_error));
         }
     }
 

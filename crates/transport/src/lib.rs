@@ -1,10 +1,11 @@
 //! The network as a worker sees it: [`Net`], its epoll implementation, and TLS over that.
 //!
-//! Every call of the operating system stands in `sys` (Linux); a port to another system is that one
-//! file. What is above it knows connections by a handle and readiness by a token.
+//! Every call of the operating system is in `loadlens-sys`. What is above [`Net`] knows connections by a handle and
+//! readiness by a token.
 
 mod epoll;
-pub mod sys;
+mod poller;
+mod socket;
 pub mod tls;
 
 use std::net::SocketAddr;
@@ -12,6 +13,8 @@ use std::net::SocketAddr;
 use loadlens_base::Outcome;
 
 pub use epoll::Epoll;
+pub use poller::{Directions, Poller};
+pub use socket::Socket;
 pub use tls::Tls;
 
 /// What the operating system said, as the outcome that a request gets from it.

@@ -6,16 +6,17 @@ use loadlens_plan::arrival::Part;
 use loadlens_plan::program::{Program, StreamProgram};
 use loadlens_plan::{Plan, Role, Stream, Workload};
 use loadlens_record::files::{Names, StreamNames};
-use loadlens_transport::sys;
 
 use crate::worker::shard::{useful_threads, StreamShard};
+
+use super::machine::usable_cores;
 
 /// Engine threads for a plan: one per core it may use, never more than the load is worth.
 pub fn thread_count(plan: &Plan) -> u32 {
     let cores = plan
         .cpus
         .as_ref()
-        .map_or_else(sys::usable_cores, |cpus| cpus.len().max(1) as u32);
+        .map_or_else(usable_cores, |cpus| cpus.len().max(1) as u32);
     let wanted = plan.threads.unwrap_or(cores);
     let most = plan
         .streams

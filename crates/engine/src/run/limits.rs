@@ -10,7 +10,7 @@ use std::io;
 use loadlens_plan::{Plan, Reuse, Stream, Workload};
 use loadlens_record::interval::{IntervalSet, Shape};
 use loadlens_record::recorder::SETS;
-use loadlens_transport::sys;
+use loadlens_sys as sys;
 
 use super::layout;
 use super::machine::Machine;
@@ -131,7 +131,7 @@ pub(super) fn check(plan: &Plan) -> Result<Vec<String>, Shortage> {
     let wanted = needs.most + needs.descriptors_beside(&machine);
     let (soft, hard) = machine.files;
     if wanted > soft {
-        sys::set_file_limit(wanted.min(hard), hard)?;
+        sys::set_descriptor_limit(wanted.min(hard), hard)?;
     }
     Ok(notes)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loadlens_transport::sys;
+use loadlens_sys as sys;
 
 /// How much there is.
 #[derive(Clone, Debug)]
@@ -29,15 +29,25 @@ impl Machine {
     /// As it is now.
     pub(super) fn look() -> io::Result<Machine> {
         Ok(Machine {
-            open_files: sys::open_files(),
-            files: sys::file_limits()?,
+            open_files: open_descriptors(),
+            files: sys::descriptor_limits()?,
             ports: local_ports(),
             reuse: number(Path::new("/proc/sys/net/ipv4/tcp_tw_reuse")).unwrap_or(0),
             memory: memory_left(),
             addresses: addresses_left(),
-            cores: sys::usable_cores(),
+            cores: usable_cores(),
         })
     }
+}
+
+/// Cores that the process may use.
+pub(super) fn usable_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// Descriptors that the process has open now.
+fn open_descriptors() -> u64 {
+    fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
 
 fn number(path: &Path) -> Option<u64> {

@@ -18,14 +18,16 @@ use loadlens_record::interval::{IntervalSet, Shape};
 use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use loadlens_record::ring::ring;
 use loadlens_record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use loadlens_sys as sys;
 use loadlens_transport::tls::Configs;
-use loadlens_transport::{sys, Epoll, Net, Tls};
+use loadlens_transport::{Epoll, Net, Tls};
 
 use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Requests, Script, ScriptHost, Watch};
 use crate::worker::shard::StreamShard;
 use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
 
+use super::machine::usable_cores;
 use super::resolve::resolve;
 use super::{layout, result, End, Started};
 
@@ -317,7 +319,7 @@ fn work<S: Script>(mut context: ThreadContext<S>) -> Option<WorkerEnd> {
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let settings = Settings {
         drain_ns: context.plan.drain_ns,
-        may_spin: is_open && may_poll(&context.plan, context.threads, sys::usable_cores()),
+        may_spin: is_open && may_poll(&context.plan, context.threads, usable_cores()),
         t0_unix_ns,
         store_bytes: STORE_BYTES / context.threads as usize
             + STORE_BYTES_PER_CONNECTION * connections,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::sys::now_ns;
+use crate::sys::monotonic_ns;
 use crate::tls::Shaken;
 
 /// Most paths that are kept apart; what is beyond stands under `(other)`.
@@ -342,7 +342,7 @@ impl Books {
         Books {
             schema_version: 1,
             since_ns,
-            now_ns: now_ns(),
+            now_ns: monotonic_ns(),
             ..Books::default()
         }
     }

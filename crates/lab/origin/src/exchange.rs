@@ -246,7 +246,7 @@ impl Worker {
         };
         let is_timed = !matches!(*target.route, Route::Fixed(_) | Route::Statuses(..));
         if logs || is_timed {
-            connection.received_ns = sys::now_ns();
+            connection.received_ns = sys::monotonic_ns();
         }
         let reply = decide(&target.route, connection);
         connection.requests += 1;
@@ -339,7 +339,7 @@ impl Worker {
         if books.logs() {
             books.served(Served {
                 received_ns: connection.received_ns,
-                answered_ns: sys::now_ns(),
+                answered_ns: sys::monotonic_ns(),
                 path: connection.path,
                 connection: connection.id,
             });
@@ -385,7 +385,7 @@ impl Worker {
                 }
                 Act::Wait(ns) => {
                     connection.phase = Phase::Serving;
-                    return self.set_timer(token, sys::now_ns() + ns);
+                    return self.set_timer(token, sys::monotonic_ns() + ns);
                 }
                 Act::Next => {
                     connection.script = None;
@@ -435,7 +435,7 @@ impl Worker {
         connection.phase = phase;
         connection.script = None;
         let early = std::mem::take(&mut connection.input);
-        self.set_timer(token, sys::now_ns() + PATIENCE_NS);
+        self.set_timer(token, sys::monotonic_ns() + PATIENCE_NS);
         if !early.is_empty() {
             self.read(token, &early, books);
         }

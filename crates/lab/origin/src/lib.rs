@@ -79,7 +79,7 @@ impl Origin {
             stop: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             open: AtomicI64::new(0),
-            started_ns: sys::now_ns(),
+            started_ns: sys::monotonic_ns(),
         });
         let listening = listener.as_raw_fd();
         let ledger = Arc::new(Ledger {
@@ -133,8 +133,8 @@ impl Origin {
     /// The books once every connection has been taken and closed, so that nothing a client sent is still
     /// unread; none when that does not happen within `within_ns`.
     pub fn books_when_idle(&self, within_ns: u64) -> Option<Books> {
-        let until = sys::now_ns() + within_ns;
-        while sys::now_ns() < until {
+        let until = sys::monotonic_ns() + within_ns;
+        while sys::monotonic_ns() < until {
             let books = self.books();
             if books.open == 0 && books.accept_queue == 0 {
                 // A connection may have been taken between the two readings; it would be open now.
@@ -188,7 +188,7 @@ impl Ledger {
     }
 
     pub(crate) fn reset(&self) {
-        self.since_ns.store(sys::now_ns(), Ordering::Relaxed);
+        self.since_ns.store(sys::monotonic_ns(), Ordering::Relaxed);
         for thread in &self.shared.threads {
             lock(&thread.books).reset();
         }

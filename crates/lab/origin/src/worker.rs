@@ -160,14 +160,14 @@ impl Worker {
             (Some(timer), Some(freeze)) => Some(timer.min(freeze)),
             (timer, freeze) => timer.or(freeze),
         };
-        next.map(|next| next.saturating_sub(sys::now_ns()))
+        next.map(|next| next.saturating_sub(sys::monotonic_ns()))
     }
 
     /// The freeze that is on or comes next, in CLOCK_MONOTONIC.
     fn next_freeze(&self) -> Option<(u64, u64)> {
         let started = self.shared.started_ns;
         let freeze = self.shared.config.freeze.as_ref()?;
-        let (from, until) = freeze.around(sys::now_ns() - started)?;
+        let (from, until) = freeze.around(sys::monotonic_ns() - started)?;
         Some((started + from, started + until))
     }
 
@@ -176,18 +176,20 @@ impl Worker {
         let Some((from, until)) = self.next_freeze() else {
             return;
         };
-        if sys::now_ns() < from {
+        if sys::monotonic_ns() < from {
             return;
         }
         let thread = &self.shared.threads[self.index];
-        while sys::now_ns() < until && !self.shared.stop.load(Ordering::Relaxed) {
+        while sys::monotonic_ns() < until && !self.shared.stop.load(Ordering::Relaxed) {
             // The bell may ring for a new connection, which has to wait; so it is not listened to for long.
             std::thread::sleep(std::time::Duration::from_nanos(
-                until.saturating_sub(sys::now_ns()).min(50_000_000),
+                until.saturating_sub(sys::monotonic_ns()).min(50_000_000),
             ));
         }
         if self.index == 0 {
-            lock(&thread.books).freezes.push((from, sys::now_ns()));
+            lock(&thread.books)
+                .freezes
+                .push((from, sys::monotonic_ns()));
         }
     }
 
@@ -288,7 +290,7 @@ impl Worker {
         let Some(first) = self.timers.peek() else {
             return;
         };
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         if first.0 .0 > now {
             return;
         }

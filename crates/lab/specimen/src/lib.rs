@@ -195,7 +195,7 @@ impl Machine {
         let books = unsafe { sys::shared_zeros() }.map_err(|error| error.to_string())?;
         let calendar = settings
             .pauses
-            .map(|pauses| Calendar::new(&pauses, settings.seed, sys::now_ns()));
+            .map(|pauses| Calendar::new(&pauses, settings.seed, sys::monotonic_ns()));
         Ok(Arc::new(Machine {
             settings,
             routes,
@@ -216,7 +216,7 @@ impl Machine {
     fn visit(&self, path: &str, connection: u64, served: u64) -> Visit {
         let known = self.routes.iter().position(|(route, _)| route == path);
         let route = known.unwrap_or(MOST_ROUTES - 1);
-        let now_ns = sys::now_ns();
+        let now_ns = sys::monotonic_ns();
         let refusal = known.is_none().then(|| Refusal {
             status: 404,
             words: "not found".into(),
@@ -252,7 +252,7 @@ impl Machine {
             Some(refusal) => (refusal.status, Some(refusal.words.as_str())),
             None => (200, None),
         };
-        let took = sys::now_ns().saturating_sub(visit.began_ns);
+        let took = sys::monotonic_ns().saturating_sub(visit.began_ns);
         self.books.end(visit.route, status, took);
         let answer = Answer {
             status,
@@ -293,7 +293,7 @@ impl Connection {
         Connection {
             fd,
             number: machine.books.connections.fetch_add(1, Relaxed),
-            opened_ns: sys::now_ns(),
+            opened_ns: sys::monotonic_ns(),
             served: 0,
             buffer: Vec::new(),
             keeps: true,
@@ -328,7 +328,7 @@ impl Connection {
     /// Whether it ends with the answer to the request that was read last.
     fn closes(&self, machine: &Machine) -> bool {
         let rules = &machine.settings.connection;
-        let age_ns = sys::now_ns().saturating_sub(self.opened_ns) as f64;
+        let age_ns = sys::monotonic_ns().saturating_sub(self.opened_ns) as f64;
         !self.keeps
             || rules.requests.is_some_and(|most| self.served >= most)
             || rules.age_ms.is_some_and(|most| age_ns > most * 1e6)

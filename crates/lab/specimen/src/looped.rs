@@ -113,7 +113,7 @@ impl Loop<'_> {
             return Some(0);
         }
         let Reverse((at, _, _)) = self.timers.peek()?;
-        Some(at.saturating_sub(sys::now_ns()))
+        Some(at.saturating_sub(sys::monotonic_ns()))
     }
 
     fn accept(&mut self) {
@@ -174,7 +174,7 @@ impl Loop<'_> {
     }
 
     fn end_waits(&mut self) {
-        let now_ns = sys::now_ns();
+        let now_ns = sys::monotonic_ns();
         while let Some(&Reverse((at, who, wait))) = self.timers.peek() {
             if at > now_ns {
                 return;
@@ -226,7 +226,7 @@ impl Loop<'_> {
                 Some(Todo::Next) => {}
                 Some(Todo::Pass) => return self.runnable.push_back(who),
                 Some(Todo::Wait { ns, is_chosen }) => {
-                    let now_ns = sys::now_ns();
+                    let now_ns = sys::monotonic_ns();
                     client.chosen_ns = is_chosen.then_some(now_ns);
                     self.timers.push(Reverse((now_ns + ns, who, client.wait)));
                     return;
@@ -273,13 +273,13 @@ impl Loop<'_> {
         if let (Some(ns), Some(client)) = (patience, self.clients.get_mut(&who)) {
             client.is_impatient = true;
             self.timers
-                .push(Reverse((sys::now_ns() + ns, who, client.wait)));
+                .push(Reverse((sys::monotonic_ns() + ns, who, client.wait)));
         }
     }
 
     fn give(&mut self, held: Held) {
         let resource = held.resource;
-        let length_ns = sys::now_ns() - held.since_ns;
+        let length_ns = sys::monotonic_ns() - held.since_ns;
         let books = &self.machine.books.resources[resource];
         books.holds.add(length_ns);
         let line = &mut self.lines[resource];
@@ -302,7 +302,7 @@ impl Loop<'_> {
         client.is_impatient = false;
         if let Some(visit) = client.visit.as_mut() {
             visit.refusal = None;
-            let since_ns = sys::now_ns();
+            let since_ns = sys::monotonic_ns();
             visit.held.push(Held { resource, since_ns });
         }
     }

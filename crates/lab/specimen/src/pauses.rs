@@ -40,9 +40,11 @@ impl Calendar {
 
     /// Sleeps through the pause that is now; how long it was from its beginning to the waking.
     pub fn hold(&self) -> Option<u64> {
-        let (begin, end) = self.now_in(sys::now_ns())?;
-        std::thread::sleep(Duration::from_nanos(end.saturating_sub(sys::now_ns())));
-        Some(sys::now_ns() - begin)
+        let (begin, end) = self.now_in(sys::monotonic_ns())?;
+        std::thread::sleep(Duration::from_nanos(
+            end.saturating_sub(sys::monotonic_ns()),
+        ));
+        Some(sys::monotonic_ns() - begin)
     }
 }
 

@@ -172,11 +172,11 @@ impl Server {
                 Todo::Next | Todo::Pass => {}
                 Todo::Refuse => break,
                 Todo::Wait { ns, is_chosen } => {
-                    let began_ns = sys::now_ns();
+                    let began_ns = sys::monotonic_ns();
                     std::thread::sleep(Duration::from_nanos(ns));
                     if is_chosen {
                         let books = self.machine.books;
-                        books.chosen_waits.add(sys::now_ns() - began_ns);
+                        books.chosen_waits.add(sys::monotonic_ns() - began_ns);
                     }
                 }
                 Todo::Give { resource } => {
@@ -210,7 +210,7 @@ impl Server {
             let has = line.take();
             if has || patience == Some(Duration::ZERO) {
                 self.tell(resource, &line);
-                return has.then(sys::now_ns);
+                return has.then(sys::monotonic_ns);
             }
             let gate = Arc::new(Gate::default());
             line.wait(Arc::clone(&gate));
@@ -223,7 +223,7 @@ impl Server {
         let mut line = locked(&self.lines[resource]);
         let has_left = line.leave(|who| Arc::ptr_eq(who, &gate));
         self.tell(resource, &line);
-        (!has_left).then(sys::now_ns) // the place was given in the last moment
+        (!has_left).then(sys::monotonic_ns) // the place was given in the last moment
     }
 
     fn give(&self, held: Held) {
@@ -232,7 +232,7 @@ impl Server {
         let next = line.give();
         self.tell(resource, &line);
         drop(line);
-        let now_ns = sys::now_ns();
+        let now_ns = sys::monotonic_ns();
         let books = &self.machine.books.resources[resource];
         books.holds.add(now_ns - held.since_ns);
         if let Some(gate) = next {

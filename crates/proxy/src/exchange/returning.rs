@@ -2,11 +2,12 @@
 
 use loadlens_http::response::{parse_head, BodyDecoder, Framing, Head, HeadResult, MAX_HEAD_BYTES};
 
+use loadlens_sys as sys;
+
 use crate::books::{Failure, Injected, Outcome};
 use crate::connection::{Part, Stage};
 use crate::head;
 use crate::settings::Moment;
-use crate::sys;
 use crate::wire::Peer;
 use crate::worker::Worker;
 
@@ -77,7 +78,7 @@ impl Worker {
             self.books.inject(Injected::DelayResponse);
             self.books.delayed_ns += fate.response_delay_ns;
             upstream.part = Part::Held;
-            upstream.at_ns = sys::now_ns() + fate.response_delay_ns;
+            upstream.at_ns = sys::monotonic_ns() + fate.response_delay_ns;
             let at_ns = upstream.at_ns;
             return self.set_timer(token, at_ns);
         }

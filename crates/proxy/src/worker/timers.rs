@@ -4,8 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use loadlens_sys as sys;
+
 use super::{is_upstream, Part, Stage, Worker, READ};
-use crate::sys;
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,7 @@ impl Worker {
         if self.timers.next().is_none() {
             return;
         }
-        let now = sys::now_ns();
+        let now = sys::monotonic_ns();
         while let Some((what, token)) = self.timers.pop(now) {
             match what {
                 What::Pace => self.fire_pace(token, now),

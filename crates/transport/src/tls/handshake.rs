@@ -4,8 +4,9 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{Error, HandshakeKind};
 
-use crate::sys::{monotonic_ns, Socket};
-use crate::{Epoll, Io, Net, NetError};
+use loadlens_sys::monotonic_ns;
+
+use crate::{Epoll, Io, Net, NetError, Socket};
 
 use super::config::Secured;
 use super::record::Keys;

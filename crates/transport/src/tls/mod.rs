@@ -12,8 +12,7 @@ use std::net::SocketAddr;
 
 use rustls::SupportedCipherSuite;
 
-use super::sys::Socket;
-use super::{Epoll, Handshake, Io, Negotiated, Net, NetError, Ready};
+use super::{Epoll, Handshake, Io, Negotiated, Net, NetError, Ready, Socket};
 
 use config::Secured;
 pub use config::{configure, Configs};

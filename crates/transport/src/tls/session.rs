@@ -3,8 +3,7 @@
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 
-use crate::sys::Socket;
-use crate::{Epoll, Io, Net, NetError};
+use crate::{Epoll, Io, Net, NetError, Socket};
 
 use super::record::{kind, Keys, Unopened, HEAD, PLAIN_BYTES, SEALED_BYTES};
 use super::words;

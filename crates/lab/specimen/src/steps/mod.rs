@@ -269,13 +269,13 @@ impl Step {
                 }
             },
             Step::Limit(bucket, refusal) => {
-                if lock(bucket).take(sys::now_ns()) {
+                if lock(bucket).take(sys::monotonic_ns()) {
                     Todo::Next
                 } else {
                     refuse(visit, refusal)
                 }
             }
-            Step::Pace(slots) => waiting(lock(slots).take(sys::now_ns()), false),
+            Step::Pace(slots) => waiting(lock(slots).take(sys::monotonic_ns()), false),
             Step::Answer(bytes, spread) => {
                 visit.bytes = bytes + (draw(u64::MAX) * (spread + 1) as f64) as usize;
                 Todo::Next

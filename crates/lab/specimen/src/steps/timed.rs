@@ -72,7 +72,7 @@ impl Timed {
 /// How much slower things are now than they will be.
 fn slowness(world: &World<'_>) -> f64 {
     world.warmup.map_or(1.0, |warmup| {
-        let since = sys::now_ns().saturating_sub(world.books.first_ns.load(Relaxed));
+        let since = sys::monotonic_ns().saturating_sub(world.books.first_ns.load(Relaxed));
         1.0 + (warmup.factor - 1.0) * (-(since as f64) / 1e9 / warmup.time_s).exp()
     })
 }
