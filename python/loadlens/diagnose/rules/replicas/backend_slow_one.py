@@ -10,7 +10,7 @@ So it is where the load asks several kinds of requests: a gateway may send each 
 
 **Estimated by.** Where the times of all replicas have intervals, the ratio of their means over all requests
 below the knee, with the errors of both. Else three levels or more are so many looks at one ratio: their
-geometric mean, with Student's t on its logarithm; the times told are geometric means over the levels then,
+geometric mean, with Student's t on its logarithm; the times shown are geometric means over the levels then,
 too. With fewer levels it is the ratio of the means again, and its interval is open.
 
 **Ruled out by.** More requests than the others get (then it is the balancer); waiting for a core that is half
@@ -18,7 +18,7 @@ of the difference (then it is the place, not the replica); a server that the loa
 that did not send in time.
 
 **Thresholds.** 1.25: what a third of the requests lose is then a twelfth of the mean. Times below 1 ms are
-not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
+not compared: logs and the kernel's timer count in steps of 1 to 10 ms.
 
 **Do.** Look at that replica: its host, its disk, its cache, its version; take it out of the turns meanwhile.
 
@@ -28,11 +28,13 @@ not told apart: logs and the kernel's timer count in steps of 1 to 10 ms.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, for_all, on_curve
 from loadlens.diagnose.observe.replica_balance import (
     Level,
     alike,
@@ -47,7 +49,7 @@ from loadlens.estimate.over_trials import over_trials
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Estimate, Evidence, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 
 ID = "backend.slow-one"
 TITLE = "one replica is slower"
@@ -68,8 +70,8 @@ PLACED = 0.5  # of the difference: waiting for a core beyond it is the cause
 
 
 @dataclass(frozen=True, slots=True)
-class _Time:
-    """What a request takes at one replica, over the levels below the knee."""
+class ReplicaTime:
+    """Time of a request at one replica, over the levels below the knee."""
 
     label: str
     place: int
@@ -79,134 +81,49 @@ class _Time:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slowest:
-    """The slowest beside the mean of the others."""
+class Slowness:
+    """The slowest replica against the mean of the others."""
 
-    own: _Time
+    own: ReplicaTime
     others_s: float
     ratio: Interval  # how many times as long it takes, by one estimator; open: too little was seen
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look below the knee of every curve."""
-    looked = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
-    if not looked:
-        return NotAssessed(ID, TITLE, why_none(facts))
-    known = [
-        (curve, levels, slowest)
-        for curve, levels in looked
+@dataclass(frozen=True, slots=True)
+class SlowReplica:
+    """The slowest of several replicas below the knee of a curve."""
+
+    curve: Curve
+    levels: list[Level]  # of all loads
+    slowest: Slowness
+
+
+def observe(facts: Facts) -> Sequence[SlowReplica] | Lacking:
+    """Return the slowest replica of every curve that timed them below its knee."""
+    balanced = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
+    if not balanced:
+        return Lacking(why_none(facts))
+    replicas = [
+        SlowReplica(curve, levels, slowest)
+        for curve, levels in balanced
         if (slowest := _slowest(_below_the_knee(curve, levels))) is not None
     ]
-    if not known:
-        return NotAssessed(
-            ID,
-            TITLE,
-            f"needs {FEWEST} requests of each replica below the knee that take {seconds(LEAST_S)} or more",
-        )
-    found = [f for curve, levels, s in known if (f := _finding(curve, levels, s)) is not None]
-    if found:
-        return grading.for_all(found)
-    _, levels, slowest = max(known, key=lambda one: one[2].ratio.point)
-    return Absent(ID, TITLE, _silence(levels, slowest))
+    return replicas or Lacking(
+        f"needs {FEWEST} requests of each replica below the knee that take {seconds(LEAST_S)} or more"
+    )
 
 
-def slowest_of(curve: Curve, replicas: int) -> int | None:
-    """Place of the replica that is named, among so many; none: it is not known."""
-    for levels in levels_of(curve).values():
-        slowest = _slowest(_below_the_knee(curve, levels))
-        if slowest is not None and len(levels[-1].balance.replicas) == replicas:
-            return slowest.own.place
-    return None
-
-
-def _below_the_knee(curve: Curve, levels: list[Level]) -> list[Level]:
-    """Where a full replica does not make its requests wait; the lightest level, where no knee is known."""
-    capacity = capacity_of(curve)
-    knee = capacity.saturation.knee if isinstance(capacity, Capacity) else None
-    return levels[:1] if knee is None else [level for level in levels if level.step.load <= knee]
-
-
-def _slowest(levels: list[Level]) -> _Slowest | None:
-    """Over the levels that timed every replica: means over other levels would be of other loads."""
-    timed = [one for one in levels if all(isinstance(r.time, Estimate) for r in one.balance.replicas)]
-    if not timed:
-        return None
-    times = [_over(timed, place) for place in range(len(timed[0].balance.replicas))]
-    if min(time.requests for time in times) < FEWEST:
-        return None
-    own = max(times, key=lambda time: time.seconds)
-    others = [time for time in times if time is not own]
-    mean = sum(time.seconds for time in others) / len(others)
-    if mean < LEAST_S:
-        return None
-    return _of_times(own, others, mean) or _of_levels(own, timed) or _without_interval(own, mean)
-
-
-def _of_times(own: _Time, others: list[_Time], mean: float) -> _Slowest | None:
-    """The ratio of the means over all requests; none where one of the times has no interval."""
-    halves = [time.half for time in others if time.half is not None]
-    if own.half is None or len(halves) < len(others):
-        return None
-    beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
-    ratio = own.seconds / mean
-    half = ratio * math.hypot(own.half / own.seconds, beside / mean)
-    return _Slowest(own, mean, Interval(ratio, ratio - half, ratio + half, own.requests, "ratio of means"))
-
-
-def _of_levels(own: _Time, timed: list[Level]) -> _Slowest | None:
-    """The typical ratio of several levels, each a look at the same one; none where they are too few.
-
-    Its ends stand about the mean of the levels, in which all count alike: the ratio of means over requests,
-    most of which a single level may have had, could lie outside.
-    """
-    looks = [_beside(level, own.place) for level in timed]
-    if any(look is None for look in looks):
-        return None
-    pairs = np.array(looks, dtype=np.float64)
-    found = over_trials(pairs[:, 0] / pairs[:, 1])
-    if not isinstance(found, Interval):
-        return None
-    others_s = float(np.exp(np.log(pairs[:, 1]).mean()))
-    return _Slowest(replace(own, seconds=found.point * others_s), others_s, found)
-
-
-def _without_interval(own: _Time, mean: float) -> _Slowest:
-    return _Slowest(own, mean, Interval(own.seconds / mean, None, None, own.requests, "ratio of means"))
-
-
-def _beside(level: Level, place: int) -> tuple[float, float] | None:
-    """Its time and the mean of the others at one level, seconds; none: it cannot be told."""
-    times = [figures.point(replica.time) for replica in level.balance.replicas]
-    others = (sum(times) - times[place]) / (len(times) - 1)
-    return (times[place], others) if times[place] > 0 and others > 0 else None
-
-
-def _over(levels: list[Level], place: int) -> _Time:
-    """One replica over several levels that timed all, each weighted by the requests of all of them."""
-    whole = sum(level.requests for level in levels)
-    mean, square, is_open = 0.0, 0.0, False
-    for level in levels:
-        time = level.balance.replicas[place].time
-        assert isinstance(time, Estimate)
-        weight = level.requests / whole
-        mean += weight * time.point
-        is_open |= time.low is None or time.high is None
-        if time.low is not None and time.high is not None:
-            square += (weight * (time.high - time.low) / 2) ** 2
-    own = [level.balance.replicas[place] for level in levels]
-    requests = sum(replica.requests for replica in own)
-    return _Time(own[0].label, place, mean, None if is_open else math.sqrt(square), requests)
-
-
-def _signals(levels: list[Level], slowest: _Slowest) -> list[grading.Signal]:
+def claim(facts: Facts, replica: SlowReplica) -> Claim:
+    """Hold the slowest replica against its share of the requests, its core, and a balancer that avoids it."""
+    levels, slowest = replica.levels, replica.slowest
     ratio, low = slowest.ratio.point, slowest.ratio.low
+    own, others = seconds(slowest.own.seconds), seconds(slowest.others_s)
     is_clear = low is not None and low >= LEAST_SLOWER
     begins = "has no lower end" if low is None else f"begins at {low:.2f}"
-    evidence = Evidence(
+    slower = Evidence(
         "backends.slowest-ratio",
-        f"the slowest takes {seconds(slowest.own.seconds)} for a request, the others "
-        f"{seconds(slowest.others_s)} on average: {ratio:.2f} times (limit {SLOWER}); "
-        f"its interval {begins} (limit {LEAST_SLOWER})",
+        f"the slowest takes {own} for a request, the others {others} on average: {ratio:.2f} times "
+        f"(limit {SLOWER}); its interval {begins} (limit {LEAST_SLOWER})",
         f"{ratio:.2f} times as slow",
         ratio,
         low,
@@ -221,18 +138,117 @@ def _signals(levels: list[Level], slowest: _Slowest) -> list[grading.Signal]:
         text=f"it gets {share:.2f} times the mean of the requests (limit {EVEN})",
         chip=f"{share:.2f} of a fair share",
     )
-    return [grading.Signal(evidence, is_clear), even, covered(levels[-1]), *alike(levels[-1])]
-
-
-def _rivals(levels: list[Level], slowest: _Slowest) -> list[Counter]:
-    return [
+    signals = [grading.Signal(slower, is_clear), even, covered(levels[-1]), *alike(levels[-1])]
+    rivals = [
         _placement(levels[0], slowest),
         asked_rival(levels, slowest.own.place),
         grading.generator_rival(levels[0].step),
     ]
 
+    def words(_: Grade) -> Words:
+        count = len(levels[0].balance.replicas)
+        return Words(
+            statement=f"One of {count} replicas takes {ratio:.2f} times as long as the others "
+            f"({own}, not {others})",
+            explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
+            advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
+            f"{count} to its own pace: as fast as the others they would bear {ratio:.1f} times as much.",
+            confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
+            impact=1 - 1 / ratio,
+        )
 
-def _placement(level: Level, slowest: _Slowest) -> Counter:
+    return on_curve(replica.curve, signals, rivals, words)
+
+
+def slowest_of(curve: Curve, replicas: int) -> int | None:
+    """Place of the replica that is named, among so many; none: it is not known."""
+    for levels in levels_of(curve).values():
+        slowest = _slowest(_below_the_knee(curve, levels))
+        if slowest is not None and len(levels[-1].balance.replicas) == replicas:
+            return slowest.own.place
+    return None
+
+
+def _below_the_knee(curve: Curve, levels: list[Level]) -> list[Level]:
+    """Levels at which a full replica does not make requests wait; the lightest, where no knee is known."""
+    capacity = capacity_of(curve)
+    knee = capacity.saturation.knee if isinstance(capacity, Capacity) else None
+    return levels[:1] if knee is None else [level for level in levels if level.step.load <= knee]
+
+
+def _slowest(levels: list[Level]) -> Slowness | None:
+    """Over the levels that timed every replica: means over other levels would be of other loads."""
+    timed = [level for level in levels if all(isinstance(r.time, Estimate) for r in level.balance.replicas)]
+    if not timed:
+        return None
+    times = [_over(timed, place) for place in range(len(timed[0].balance.replicas))]
+    if min(time.requests for time in times) < FEWEST:
+        return None
+    own = max(times, key=lambda time: time.seconds)
+    others = [time for time in times if time is not own]
+    mean = sum(time.seconds for time in others) / len(others)
+    if mean < LEAST_S:
+        return None
+    return _of_times(own, others, mean) or _of_levels(own, timed) or _without_interval(own, mean)
+
+
+def _of_times(own: ReplicaTime, others: list[ReplicaTime], mean: float) -> Slowness | None:
+    """The ratio of the means over all requests; none where one of the times has no interval."""
+    halves = [time.half for time in others if time.half is not None]
+    if own.half is None or len(halves) < len(others):
+        return None
+    beside = math.sqrt(sum(half**2 for half in halves)) / len(others)
+    ratio = own.seconds / mean
+    half = ratio * math.hypot(own.half / own.seconds, beside / mean)
+    return Slowness(own, mean, Interval(ratio, ratio - half, ratio + half, own.requests, "ratio of means"))
+
+
+def _of_levels(own: ReplicaTime, timed: list[Level]) -> Slowness | None:
+    """The typical ratio of several levels, each a look at the same one; none where they are too few.
+
+    Its ends stand about the mean of the levels, in which all count alike: the ratio of means over requests,
+    most of which a single level may have had, could lie outside.
+    """
+    compared = [_beside(level, own.place) for level in timed]
+    if any(times is None for times in compared):
+        return None
+    pairs = np.array(compared, dtype=np.float64)
+    ratio = over_trials(pairs[:, 0] / pairs[:, 1])
+    if not isinstance(ratio, Interval):
+        return None
+    others_s = float(np.exp(np.log(pairs[:, 1]).mean()))
+    return Slowness(replace(own, seconds=ratio.point * others_s), others_s, ratio)
+
+
+def _without_interval(own: ReplicaTime, mean: float) -> Slowness:
+    return Slowness(own, mean, Interval(own.seconds / mean, None, None, own.requests, "ratio of means"))
+
+
+def _beside(level: Level, place: int) -> tuple[float, float] | None:
+    """Its time and the mean of the others at one level, seconds; none: not known."""
+    times = [figures.point(replica.time) for replica in level.balance.replicas]
+    others = (sum(times) - times[place]) / (len(times) - 1)
+    return (times[place], others) if times[place] > 0 and others > 0 else None
+
+
+def _over(levels: list[Level], place: int) -> ReplicaTime:
+    """One replica over several levels that timed all, each weighted by the requests of all of them."""
+    whole = sum(level.requests for level in levels)
+    mean, square, is_open = 0.0, 0.0, False
+    for level in levels:
+        time = level.balance.replicas[place].time
+        assert isinstance(time, Estimate)
+        weight = level.requests / whole
+        mean += weight * time.point
+        is_open |= time.low is None or time.high is None
+        if time.low is not None and time.high is not None:
+            square += (weight * (time.high - time.low) / 2) ** 2
+    own = [level.balance.replicas[place] for level in levels]
+    requests = sum(replica.requests for replica in own)
+    return ReplicaTime(own[0].label, place, mean, None if is_open else math.sqrt(square), requests)
+
+
+def _placement(level: Level, slowest: Slowness) -> Counter:
     """A busier core under the slow replica: ruled out while its processes hardly wait for one."""
     name, rate = "a busier core", level.step.throughput
     waits = [replica.waiting for replica in level.balance.replicas]
@@ -248,30 +264,10 @@ def _placement(level: Level, slowest: _Slowest) -> Counter:
     return grading.rival(name, text, each < PLACED * more)
 
 
-def _finding(curve: Curve, levels: list[Level], slowest: _Slowest) -> Finding | None:
-    signals, rivals = _signals(levels, slowest), _rivals(levels, slowest)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    count, ratio = len(levels[0].balance.replicas), slowest.ratio.point
-    own, others = seconds(slowest.own.seconds), seconds(slowest.others_s)
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=1 - 1 / ratio,
-        scope=curve.label,
-        statement=grading.statement(
-            f"One of {count} replicas takes {ratio:.2f} times as long as the others ({own}, not {others})"
-        ),
-        explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
-        f"{count} to its own pace: as fast as the others they would bear {ratio:.1f} times as much.",
-        confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
-        curves=(curve.label,),
-    )
+def _silence(facts: Facts, replicas: Sequence[SlowReplica]) -> str:
+    """The objection on the curve with the slowest replica."""
+    worst = claim(facts, max(replicas, key=lambda replica: replica.slowest.ratio.point))
+    return grading.reason(worst.signals, worst.rivals)
 
 
-def _silence(levels: list[Level], slowest: _Slowest) -> str:
-    return grading.reason(_signals(levels, slowest), _rivals(levels, slowest))
+assess = assessing(ID, TITLE, observe, claim, choose=for_all, silence=_silence)

@@ -1,7 +1,7 @@
 """Requests are spread unevenly over replicas, and the most loaded one is the limit.
 
 **Means.** One of several replicas gets so many of the requests that it is full while others have room: the
-service does as much as that one bears.
+service does as much as that one carries.
 
 **Needs.** At the highest load the most loaded replica gets 1.25 times the mean or more; there it takes 1.5
 times as long for a request as at the lightest load, and its time has grown 1.5 times as much as that of the
@@ -22,9 +22,13 @@ capacity takes five times its idle time, the mean of replicas at 64 % less than 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, for_all, on_curve
 from loadlens.diagnose.observe.replica_balance import (
     Level,
     asked_rival,
@@ -37,7 +41,7 @@ from loadlens.estimate.connection_use import UNEVEN, Balance, balance
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts, ReplicaWatch
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
 
 ID = "lb.imbalance"
@@ -54,16 +58,66 @@ SLOWER = 1.25  # at the lightest load: then it may be the replica
 LEAST_S = 0.001  # at the lightest load: below, steps of the clock decide
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the highest load of every curve."""
-    looked = [(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
-    if not looked:
-        return NotAssessed(ID, TITLE, why_none(facts))
-    found = [f for curve, levels in looked if (f := _finding(curve, levels)) is not None]
-    if found:
-        return grading.for_all(found)
-    _, levels = max(looked, key=lambda pair: _ratio(pair[1][-1]).point)
-    return Absent(ID, TITLE, _silence(levels))
+@dataclass(frozen=True, slots=True)
+class ReplicaLoads:
+    """Replicas of one service under the load of a curve."""
+
+    curve: Curve
+    levels: list[Level]  # by load
+
+
+def observe(facts: Facts) -> Sequence[ReplicaLoads] | Lacking:
+    """Return the replicas of every curve."""
+    replicas = [ReplicaLoads(curve, levels) for curve in facts.curves for levels in levels_of(curve).values()]
+    return replicas or Lacking(why_none(facts))
+
+
+def claim(facts: Facts, replicas: ReplicaLoads) -> Claim:
+    """Hold the most loaded replica against chance, against its own pace, and against the others' room."""
+    levels, top = replicas.levels, replicas.levels[-1]
+    ratio, count = _ratio(top), len(top.balance.replicas)
+    uneven = grading.at_least(
+        "backends.max-over-mean",
+        ratio,
+        UNEVEN,
+        text=f"the most loaded of {count} replicas gets {ratio.point:.2f} times the mean (limit {UNEVEN})",
+        chip=f"{ratio.point:.2f} times the mean",
+    )
+    full = _fullness(levels)
+    rivals = [
+        _few_connections(levels),
+        asked_rival(levels, int(np.argmin(top.shares))),
+        _slow_rival(levels),
+        grading.generator_rival(top.step),
+    ]
+
+    def words(_: Grade) -> Words:
+        # Where requests to the least loaded replica wait as well, intended weights may be its all.
+        beside = _growth(levels, int(np.argmin(top.shares)))
+        is_full, others_have_room = full.evidence.passed is True, beside is not None and beside < GROWN
+        fullness = "Whether it is full is not known"
+        if is_full:
+            fullness = (
+                "It is full while others have room" if others_have_room else "It is fuller than the others"
+            )
+        source = "its log" if top.balance.told == "log" else "the kernel's sockets"
+        advice, rate = "Spread requests by least connections, with equal weights", top.step.throughput
+        if isinstance(rate, Estimate) and is_full and others_have_room:
+            more = numbers.with_unit(rate.point * ratio.point, "1/s")
+            advice += (
+                f": {count} replicas that are equally loaded bear {more} instead of {numbers.short(rate)}"
+            )
+        return Words(
+            statement=f"One of {count} replicas gets {numbers.percent(top.shares[_hottest(top)])} of the "
+            f"requests, {ratio.point:.2f} times the mean",
+            explanation=f"{fullness}, as {source} tell of {top.requests:,} requests.",
+            advice=f"{advice}.",
+            confirm="requests in equal turns, or four times the connections: capacity rises",
+            impact=1 - 1 / ratio.point,
+        )
+
+    signals = [uneven, full, covered(top), *_limit(replicas.curve)]
+    return on_curve(replicas.curve, signals, rivals, words)
 
 
 def _hottest(level: Level) -> int:
@@ -82,21 +136,8 @@ def _ratio(level: Level) -> Interval:
     return Interval(count * share.point, low, high, float(whole), share.method)
 
 
-def _signals(levels: list[Level]) -> list[grading.Signal]:
-    top, ratio = levels[-1], _ratio(levels[-1])
-    uneven = grading.at_least(
-        "backends.max-over-mean",
-        ratio,
-        UNEVEN,
-        text=f"the most loaded of {len(top.balance.replicas)} replicas gets {ratio.point:.2f} times the mean "
-        f"(limit {UNEVEN})",
-        chip=f"{ratio.point:.2f} times the mean",
-    )
-    return [uneven, _fullness(levels), covered(top)]
-
-
 def _fullness(levels: list[Level]) -> grading.Signal:
-    """Whether the most loaded replica makes requests wait, and the least loaded does not."""
+    """The most loaded replica makes requests wait, and the least loaded does not."""
     hot, cold = _hottest(levels[-1]), int(np.argmin(levels[-1].shares))
     own, beside = (_growth(levels, place) for place in (hot, cold))
     light = _time(levels[0].balance.replicas[hot])
@@ -113,7 +154,7 @@ def _fullness(levels: list[Level]) -> grading.Signal:
 
 
 def _limit(curve: Curve) -> list[grading.Signal]:
-    """Whether there was a limit at all; nothing of a load that does not tell."""
+    """There was a limit at all; nothing of a load that does not show it."""
     capacity = capacity_of(curve)
     if not isinstance(capacity, Capacity):
         return []
@@ -130,37 +171,32 @@ def _time(replica: ReplicaWatch) -> float | None:
     return replica.time.point if isinstance(replica.time, Estimate) else None
 
 
-def _rivals(levels: list[Level]) -> list[Counter]:
-    return [
-        _few_connections(levels),
-        asked_rival(levels, int(np.argmin(levels[-1].shares))),
-        _slow_rival(levels),
-        grading.generator_rival(levels[-1].step),
-    ]
-
-
 def _few_connections(levels: list[Level]) -> Counter:
     """Chance: as many connections as the load opened, hashed fairly, over all levels together.
 
     Each level draws its own: where chance chose the replica, another one is the most loaded at the next.
     """
     name = "few connections"
-    known = [(one, one.step.connections.opened) for one in levels if one.step.connections is not None]
-    opened = sum(count for _, count in known)
+    counted = [
+        (level, level.step.connections.opened) for level in levels if level.step.connections is not None
+    ]
+    opened = sum(count for _, count in counted)
     if not opened:
         return grading.rival(name, "how many connections the load opened is not known", None)
-    drawn = sum((np.array(one.shares) * count for one, count in known), np.zeros(len(levels[-1].shares)))
-    found = balance(drawn * (levels[-1].requests / opened), drawn)
-    if isinstance(found, Insufficient):
-        return grading.rival(name, found.reason, None)
-    text = f"over all levels {found.most_over_mean:.2f} times the mean; {_by_chance(found, opened)}"
-    return grading.rival(name, text, found.verdict == "uneven")
+    drawn = sum(
+        (np.array(level.shares) * count for level, count in counted), np.zeros(len(levels[-1].shares))
+    )
+    spread = balance(drawn * (levels[-1].requests / opened), drawn)
+    if isinstance(spread, Insufficient):
+        return grading.rival(name, spread.reason, None)
+    text = f"over all levels {spread.most_over_mean:.2f} times the mean; {_by_chance(spread, opened)}"
+    return grading.rival(name, text, spread.verdict == "uneven")
 
 
-def _by_chance(found: Balance, opened: int) -> str:
+def _by_chance(spread: Balance, opened: int) -> str:
     return (
-        f"{opened} connections hashed fairly give {found.fair_median:.2f} times the mean, "
-        f"{found.fair_p95:.2f} one time in twenty"
+        f"{opened} connections hashed fairly give {spread.fair_median:.2f} times the mean, "
+        f"{spread.fair_p95:.2f} one time in twenty"
     )
 
 
@@ -177,60 +213,13 @@ def _slow_rival(levels: list[Level]) -> Counter:
     return grading.rival(name, text, True if own < SLOWER * beside else None)
 
 
-def _finding(curve: Curve, levels: list[Level]) -> Finding | None:
-    signals, rivals = [*_signals(levels), *_limit(curve)], _rivals(levels)
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    top, ratio = levels[-1], _ratio(levels[-1])
-    share, count = top.shares[_hottest(top)], len(top.balance.replicas)
-    told = "its log" if top.balance.told == "log" else "the kernel's sockets"
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=1 - 1 / ratio.point,
-        scope=curve.label,
-        statement=grading.statement(
-            f"One of {count} replicas gets {numbers.percent(share)} of the requests, "
-            f"{ratio.point:.2f} times the mean"
-        ),
-        explanation=f"{_fullness_words(levels)}, as {told} tell of {top.requests:,} requests.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(levels, ratio.point),
-        confirm="requests in equal turns, or four times the connections: capacity rises",
-        curves=(curve.label,),
-    )
+def _silence(facts: Facts, observed: Sequence[ReplicaLoads]) -> str:
+    """The objection on the curve whose replicas are loaded most unevenly."""
+    uneven = claim(facts, max(observed, key=lambda replicas: _ratio(replicas.levels[-1]).point))
+    if uneven.signals[0].evidence.passed is False:
+        return uneven.signals[0].evidence.text
+    against = grading.against(uneven.rivals)
+    return grading.unclear(uneven.signals) if against is None else against.text
 
 
-def _others_have_room(levels: list[Level]) -> bool:
-    """Whether requests to the least loaded replica hardly wait there: intended weights may be its all."""
-    beside = _growth(levels, int(np.argmin(levels[-1].shares)))
-    return beside is not None and beside < GROWN
-
-
-def _fullness_words(levels: list[Level]) -> str:
-    if _fullness(levels).evidence.passed is not True:
-        return "Whether it is full is not known"
-    if _others_have_room(levels):
-        return "It is full while others have room"
-    return "It is fuller than the others"
-
-
-def _advice(levels: list[Level], ratio: float) -> str:
-    """With what equal loads bring, where the others were seen to have room for it."""
-    rate, count = levels[-1].step.throughput, len(levels[-1].balance.replicas)
-    text = "Spread requests by least connections, with equal weights"
-    is_full = _fullness(levels).evidence.passed is True
-    if not isinstance(rate, Estimate) or not is_full or not _others_have_room(levels):
-        return f"{text}."
-    more = numbers.with_unit(rate.point * ratio, "1/s")
-    return f"{text}: {count} replicas that are equally loaded bear {more} instead of {numbers.short(rate)}."
-
-
-def _silence(levels: list[Level]) -> str:
-    signals = _signals(levels)
-    if signals[0].evidence.passed is False:
-        return signals[0].evidence.text
-    against = grading.against(_rivals(levels))
-    return grading.unclear(signals) if against is None else against.text
+assess = assessing(ID, TITLE, observe, claim, choose=for_all, silence=_silence)
