@@ -152,7 +152,7 @@ def encode_histogram(counts: Mapping[int, int]) -> str:
             body += leb128(-(index - at))
         body += leb128(by_index[index])
         at = index + 1
-    head = struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, 3_600_000_000_000, 1.0)
+    head = struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, (1 << 63) - 1, 1.0)
     packed = zlib.compress(head + body)
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 

@@ -1,7 +1,9 @@
 # The compiled module, built from crates/py. Import it through loadlens.engine only.
 
 from collections.abc import Callable
-from typing import Self, final
+from typing import Any, Self, final
+
+import numpy as np
 
 __all__ = [
     "FeedFile",
@@ -10,15 +12,34 @@ __all__ = [
     "check_pattern",
     "check_template",
     "columns_of",
+    "edge_is_cut",
+    "level",
+    "mean",
+    "mean_time",
     "monotonic_ns",
+    "quantile",
+    "rate",
     "read_due_times",
     "read_intervals",
     "serve_nothing",
     "serve_proxy",
+    "share",
     "simulate",
     "timer_precision",
     "validate",
     "version",
+]
+
+_Array = np.ndarray[Any, np.dtype[Any]]
+# Point, low, high, independent observations, method; and the reason where there is no point.
+_Found = tuple[float | None, float | None, float | None, float, str, str | None]
+# Intervals, seconds, lower and upper ends, runs and cells, unfinished ones: `IntervalCounts.arrays`.
+_Counts = tuple[
+    int,
+    float,
+    tuple[_Array, _Array] | None,
+    tuple[_Array, _Array, _Array, _Array],
+    tuple[_Array, _Array, _Array],
 ]
 
 @final
@@ -60,4 +81,13 @@ def serve_proxy(settings_json: str, ends: list[int], listening: Callable[[int, i
 def read_due_times(
     path: str, column: str | None, speed: float, from_first: bool
 ) -> tuple[int, int, float, str]: ...
-def read_intervals(path: str) -> list[tuple[float, float, str, bytes, bytes]]: ...
+def read_intervals(path: str, but: list[tuple[str, str]]) -> list[tuple[float, float, str, bytes, bytes]]: ...
+def quantile(counts: _Counts, p: float, confidence: float) -> _Found: ...
+def mean_time(
+    sums: _Array, counts: _Array, squares: _Array, late: _Counts | None, confidence: float
+) -> _Found: ...
+def mean(sums: _Array, counts: _Array, squares: _Array | None, confidence: float) -> _Found: ...
+def rate(events: _Array, lengths_s: _Array, confidence: float) -> _Found: ...
+def share(hits: _Array, totals: _Array, confidence: float) -> _Found: ...
+def level(lengths_s: list[float]) -> list[int]: ...
+def edge_is_cut(longest_s: float, oldest_s: float, measured_s: float, all_ended: bool) -> bool: ...

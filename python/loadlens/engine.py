@@ -22,6 +22,7 @@ except ImportError as fault:
         f"the compiled engine cannot be loaded: {fault}", hint="pip install --force-reinstall loadlens"
     ) from fault
 
+compiled = _engine  # its arrays are read by `estimate.within_trial` and `record.histogram_log` alone
 Progress = Mapping[str, Any]  # the JSON of `progress()`, docs/reference/engine-api.md
 Result = dict[str, Any]  # "the result of the engine", docs/reference/record.md
 

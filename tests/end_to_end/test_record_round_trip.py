@@ -21,10 +21,11 @@ from typing import Any
 
 import pytest
 
-from loadlens import _engine, record
+from loadlens import record
 from loadlens.model.trial import TrialStatus
 from loadlens.record.reader import TrialRecord
 from tests import records
+from tests.oracles import histogram_log as second_reading
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000
@@ -455,7 +456,6 @@ def test_every_bucket_of_every_histogram_is_what_was_counted(
 
 
 def test_both_readers_of_histograms_agree(written: tuple[Drawn, list[TrialRecord]]) -> None:
-    import numpy as np
 
     _, (live, _) = written
 
@@ -468,14 +468,12 @@ def test_both_readers_of_histograms_agree(written: tuple[Drawn, list[TrialRecord
         )
         for one in live.intervals()
     ]
-    engines = [
-        (start, tag, np.frombuffer(values, "<u8").tolist(), np.frombuffer(counts, "<u8").tolist())
-        for start, _, tag, values, counts in _engine.read_intervals(
-            str(live.path / "live" / "intervals.hlog")
-        )
+    second = [
+        (start, tag, values, counts)
+        for start, _, tag, values, counts in second_reading.read(live.path / "live" / "intervals.hlog")
     ]
 
-    assert ours == engines
+    assert ours == second
 
 
 def test_every_row_is_what_was_told(written: tuple[Drawn, list[TrialRecord]]) -> None:

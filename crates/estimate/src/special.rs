@@ -1,5 +1,7 @@
 //! Quantiles of Student's t, the normal and the binomial distribution, by the incomplete beta function.
 
+use statrs::function::gamma::gamma_lr;
+
 /// ln of the gamma function, x > 0 (Lanczos 1964, g = 7, nine terms; relative error below 1e-14).
 fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 9] = [
@@ -141,6 +143,23 @@ pub fn binomial_ranks(n: u64, p: f64, confidence: f64) -> (Option<u64>, Option<u
     )
 }
 
+/// The p-quantile of the beta distribution.
+pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
+    bisected(0.0, 1.0, |x| incomplete_beta(a, b, x) < p)
+}
+
+/// The mean counts of Poisson processes that would hardly give so few events, or so many (Garwood 1936).
+pub fn poisson_bounds(events: f64, confidence: f64) -> (f64, f64) {
+    let tail = (1.0 - confidence) / 2.0;
+    let reach = 40.0 + events + 12.0 * events.sqrt();
+    let low = match events {
+        some if some > 0.0 => bisected(0.0, reach, |mean| gamma_lr(some, mean) < tail),
+        _ => 0.0,
+    };
+    let high = bisected(0.0, reach, |mean| gamma_lr(events + 1.0, mean) < 1.0 - tail);
+    (low, high)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,10 +216,10 @@ mod tests {
     fn student_quantiles_agree_with_scipy_to_nine_digits() {
         // scipy.stats.t.ppf, freedoms that are not whole among them.
         for (p, freedom, expected) in SCIPY_T {
-            let found = t_quantile(p, freedom);
+            let result = t_quantile(p, freedom);
             assert!(
-                (found - expected).abs() < 1e-9 * expected.abs(),
-                "{p} {freedom}: {found}"
+                (result - expected).abs() < 1e-9 * expected.abs(),
+                "{p} {freedom}: {result}"
             );
         }
     }
@@ -215,5 +234,30 @@ mod tests {
             );
             assert_eq!(binomial_ranks(n, p, 0.95), expected, "{n} {p}");
         }
+    }
+
+    #[test]
+    fn poisson_bounds_are_those_of_garwood() {
+        // scipy: chi2.ppf(0.025, 2 k) / 2 and chi2.ppf(0.975, 2 k + 2) / 2.
+        for (events, low, high) in [
+            (0.0, 0.0, 3.688_879_454_113_936),
+            (1.0, 0.025_317_807_984_29, 5.571_643_390_938_898),
+            (10.0, 4.795_388_696_132_4, 18.390_356_046_328),
+            (400.0, 361.756_296_631, 441.186_648_097),
+        ] {
+            let result = poisson_bounds(events, 0.95);
+            assert!((result.0 - low).abs() < 1e-6 * high, "{events}: {result:?}");
+            assert!(
+                (result.1 - high).abs() < 1e-6 * high,
+                "{events}: {result:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn beta_quantiles_agree_with_scipy() {
+        // scipy: beta.ppf(0.025, 3, 98), beta.ppf(0.975, 4, 97): 3 hits of 100 by Clopper and Pearson.
+        assert!((beta_quantile(0.025, 3.0, 98.0) - 0.006_229_971_538).abs() < 1e-9);
+        assert!((beta_quantile(0.975, 4.0, 97.0) - 0.085_176_053_0).abs() < 1e-9);
     }
 }

@@ -3,8 +3,9 @@
 //! The contract is docs/reference/engine-api.md. Nothing here runs on an engine thread, and no engine
 //! thread ever takes the GIL.
 
+mod estimates;
+
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -130,32 +131,39 @@ fn read_due_times(
     }
 }
 
-/// Start, length, tag, bucket upper values and counts (u64, little-endian) of each line of an interval log.
+/// Start, length, tag, bucket upper values and counts (u64, little-endian) of the lines of an interval log whose tags do
+/// not begin and end as one of `but` does. ValueError: a line is damaged.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn read_intervals<'py>(
     py: Python<'py>,
     path: &str,
+    but: Vec<(String, String)>,
 ) -> PyResult<Vec<(f64, f64, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
-    let intervals = py.detach(|| files::read_intervals(Path::new(path)))?;
+    let content = py.detach(|| std::fs::read(path))?;
+    let is_wanted = |tag: &str| {
+        let ends = tag.split_once('.').zip(tag.rsplit_once('.'));
+        ends.is_none_or(|((stream, _), (_, kind))| {
+            !but.iter()
+                .any(|(one, other)| one == stream && other == kind)
+        })
+    };
     let bytes = |values: &mut dyn Iterator<Item = u64>| -> Bound<'py, PyBytes> {
         let raw: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
         PyBytes::new(py, &raw)
     };
-    Ok(intervals
-        .into_iter()
-        .map(|interval| {
-            let uppers = bytes(&mut interval.counts.iter().map(|(upper, _)| *upper));
-            let counts = bytes(&mut interval.counts.iter().map(|(_, count)| *count));
-            (
-                interval.start_s,
-                interval.length_s,
-                interval.tag,
-                uppers,
-                counts,
-            )
-        })
-        .collect())
+    let mut intervals = Vec::new();
+    files::each_interval(path, &content, is_wanted, |interval| {
+        intervals.push((
+            interval.start_s,
+            interval.length_s,
+            interval.tag,
+            bytes(&mut interval.counts.iter().map(|(upper, _)| *upper)),
+            bytes(&mut interval.counts.iter().map(|(_, count)| *count)),
+        ));
+    })
+    .map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+    Ok(intervals)
 }
 
 /// Nanoseconds: how late sleeps of a millisecond end (p50, p99, most), and one reading of the clock.
@@ -361,6 +369,13 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_due_times, module)?)?;
     module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::mean_time, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::mean, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::rate, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::share, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::level, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::edge_is_cut, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;
     module.add_function(wrap_pyfunction!(serve_proxy, module)?)?;

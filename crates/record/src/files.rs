@@ -472,21 +472,38 @@ pub fn read_intervals(path: &Path) -> io::Result<Vec<HlogInterval>> {
 
 /// The same of bytes that are there already; `name` is what a fault calls them.
 pub fn read_intervals_of(name: &str, bytes: &[u8]) -> io::Result<Vec<HlogInterval>> {
+    let mut intervals = Vec::new();
+    each_interval(name, bytes, |_| true, |interval| intervals.push(interval))?;
+    Ok(intervals)
+}
+
+/// Shows each interval whose tag is wanted; the others are not decoded.
+pub fn each_interval(
+    name: &str,
+    bytes: &[u8],
+    is_wanted: impl Fn(&str) -> bool,
+    mut visit: impl FnMut(HlogInterval),
+) -> io::Result<()> {
     let text = String::from_utf8_lossy(bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut deserializer = Deserializer::new();
-    let mut intervals = Vec::new();
     for (number, line) in whole.lines().enumerate() {
         if line.is_empty() || line.starts_with(['#', '"']) {
+            continue;
+        }
+        let tag = line
+            .strip_prefix("Tag=")
+            .and_then(|rest| rest.split(',').next());
+        if !is_wanted(tag.unwrap_or("")) {
             continue;
         }
         let interval = read_line(line, &mut deserializer).ok_or_else(|| {
             let what = format!("{name}:{}: not a line of an HDR histogram log", number + 1);
             io::Error::new(io::ErrorKind::InvalidData, what)
         })?;
-        intervals.push(interval);
+        visit(interval);
     }
-    Ok(intervals)
+    Ok(())
 }
 
 fn read_line(line: &str, deserializer: &mut Deserializer) -> Option<HlogInterval> {

@@ -42,17 +42,7 @@ pub fn add_counts(into: &mut Counts, other: &[(u32, u64)]) {
 
 /// The p-quantile of counts, as the upper end of its bucket in nanoseconds.
 pub fn quantile(counts: &[(u32, u64)], p: f64) -> Option<u64> {
-    let all: u64 = counts.iter().map(|(_, count)| count).sum();
-    let rank = (p * all as f64).ceil().max(1.0) as u64;
-    let mut below = 0;
-    let reaches = |(_, count): &&(u32, u64)| {
-        below += count;
-        below >= rank
-    };
-    counts
-        .iter()
-        .find(reaches)
-        .map(|(bucket, _)| bucket_high(*bucket as usize))
+    loadlens_estimate::place_at(counts, p).map(|bucket| bucket_high(bucket as usize))
 }
 
 /// Moments and counts of one quantity.

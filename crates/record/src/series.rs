@@ -2,19 +2,20 @@
 //!
 //! The whole is exact: moments, and a count for each bucket. Intervals are there for how much they vary, which a bounded
 //! number of pieces shows as well as all of them; of a piece, counts between ranks do as well as counts of buckets
-//! (compare t-digest: T. Dunning and O. Ertl 2019). So short runs are kept as they are, and long ones in [`CELLS`] cells.
+//! (compare t-digest: T. Dunning and O. Ertl 2019). So runs are kept as they are up to [`CELLS`] cells, and give what their
+//! record gives to the last digit; longer ones give its values, and intervals that differ from its by a bucket or two.
 
 use loadlens_base::units::seconds;
-use loadlens_estimate::{self as estimate, Distribution, Quantity};
+use loadlens_estimate::{self as estimate, Buckets, Distribution, Quantity, Recorded, Steps};
 
-use super::histogram::bucket_high;
 use super::interval::Moments;
 use super::merge::{add_counts, Counts, TimingSum};
 
-/// Above this many intervals neighbours are joined; the error bars, which need some 60 intervals, do not suffer.
-const MOST: usize = 320;
-/// Cells that all pieces of a series hold together at most, 8 bytes each: above them every piece becomes coarse.
-const CELLS: usize = 1 << 16;
+/// Above this many intervals neighbours are joined, as the estimates would join them.
+const MOST: usize = estimate::MOST_STEPS;
+/// Cells that all pieces of a series hold together at most, 8 bytes each: above them every piece becomes coarse. A minute
+/// of 250 ms with a thousand different times each stays below.
+const CELLS: usize = 1 << 18;
 /// Cells of a coarse list at most. All lists of a series, two for each piece, stay below [`CELLS`].
 const COARSE: usize = 96;
 /// Cells of a coarse list for each factor e by which fewer requests take longer: near the p-quantile a cell holds a tenth of
@@ -105,13 +106,13 @@ impl Cells {
         Cells(coarse.into_iter().map(|(_, cell)| cell).collect())
     }
 
-    fn to_estimate(&self) -> Vec<estimate::Cell> {
-        let cell = |cell: &Cell| estimate::Cell {
-            low: bucket_high(cell.low.into()),
-            high: bucket_high(cell.high.into()),
-            count: cell.count.into(),
-        };
-        self.0.iter().map(cell).collect()
+    fn to_estimate(&self, step: u32) -> impl Iterator<Item = estimate::Cell> + '_ {
+        self.0.iter().map(move |cell| estimate::Cell {
+            step,
+            low: cell.low.into(),
+            high: cell.high.into(),
+            count: cell.count,
+        })
     }
 }
 
@@ -121,16 +122,19 @@ fn slot(share: f64) -> usize {
     ((-left.ln() * PER_E) as usize).min(COARSE - 1)
 }
 
-/// (largest value of the bucket in ns, count), rising.
-fn values(counts: &Counts) -> Vec<(u64, u64)> {
-    let value = |(bucket, count): &(u32, u64)| (bucket_high(*bucket as usize), *count);
-    counts.iter().map(value).collect()
-}
-
 impl Piece {
     fn held(&self) -> usize {
         self.finished.0.len() + self.censored.0.len()
     }
+}
+
+/// Treatment of the requests that were in flight at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// They count as longer than they had lasted.
+    Counted,
+    /// They are left out.
+    LeftOut,
 }
 
 impl Series {
@@ -150,7 +154,7 @@ impl Series {
         if self.pieces.len() > MOST {
             let lengths = self.pieces.iter().map(|piece| piece.length);
             let mut longest = 2 * lengths.min().unwrap_or(0).max(1);
-            while self.pieces.len() > MOST * 3 / 4 {
+            while self.pieces.len() > MOST {
                 self.join_neighbours(longest);
                 longest *= 2;
             }
@@ -195,21 +199,49 @@ impl Series {
         &self.finished
     }
 
+    /// True if requests are so long that those in flight at the end are left out.
+    pub fn edge_is_cut(&self, all_ended: bool) -> bool {
+        let end = |counts: &Counts| counts.last().map(|(bucket, _)| *bucket);
+        let (Some(longest), Some(oldest)) = (end(&self.finished), end(&self.censored)) else {
+            return false;
+        };
+        let (_, measured_s) = self.steps();
+        let (longest_s, oldest_s) = (Buckets::HDR.upper(longest), Buckets::HDR.age(oldest));
+        estimate::edge_is_cut(longest_s, oldest_s, measured_s, all_ended)
+    }
+
     /// Its estimates.
-    pub fn distribution(&self) -> Distribution {
-        let interval = |piece: &Piece| estimate::Interval {
-            length_s: seconds(piece.length),
-            sum_s: piece.moments.sum_s(),
-            sumsq_s2: piece.moments.sum_of_squares_s2(),
-            values: piece.finished.to_estimate(),
-            censored: piece.censored.to_estimate(),
+    pub fn distribution(&self, requests_in_flight: Late) -> Distribution {
+        let (places, seconds_in_all) = self.steps();
+        let count = places.last().map_or(0, |last| *last as usize + 1);
+        let mut steps = Steps {
+            sums_s: vec![0.0; count],
+            squares_s2: vec![0.0; count],
+            counts: vec![0.0; count],
         };
-        let intervals: Vec<estimate::Interval> = self.pieces.iter().map(interval).collect();
-        let whole = estimate::Whole {
-            values: values(&self.finished),
-            censored: values(&self.censored),
+        let (mut finished, mut late) = (Vec::new(), Vec::new());
+        for (piece, &step) in self.pieces.iter().zip(&places) {
+            steps.sums_s[step as usize] += piece.moments.sum_s();
+            steps.squares_s2[step as usize] += piece.moments.sum_of_squares_s2();
+            steps.counts[step as usize] += piece.moments.count as f64;
+            finished.extend(piece.finished.to_estimate(step));
+            if requests_in_flight == Late::Counted {
+                late.extend(piece.censored.to_estimate(step));
+            }
+        }
+        let censored = match requests_in_flight {
+            Late::Counted => self.censored.clone(),
+            Late::LeftOut => Counts::new(),
         };
-        let mut distribution = estimate::distribution_of(whole, &intervals);
+        let recorded = Recorded {
+            buckets: Buckets::HDR,
+            steps: count,
+            seconds: seconds_in_all,
+            finished,
+            late,
+            whole: Some([self.finished.clone(), censored]),
+        };
+        let mut distribution = estimate::distribution(recorded, &steps);
         // The recorder knows the ends exactly, not only their buckets.
         distribution.min = self.moments().min().map(seconds);
         distribution.max = self.moments().min().map(|_| seconds(self.moments().max));
@@ -218,12 +250,24 @@ impl Series {
 
     /// Finished ones per second.
     pub fn throughput(&self) -> Quantity {
-        let counts: Vec<(f64, u64)> = self
+        let (places, _) = self.steps();
+        let count = places.last().map_or(0, |last| *last as usize + 1);
+        let (mut events, mut lengths_s) = (vec![0.0; count], vec![0.0; count]);
+        for (piece, &step) in self.pieces.iter().zip(&places) {
+            events[step as usize] += piece.moments.count as f64;
+            lengths_s[step as usize] += seconds(piece.length);
+        }
+        estimate::rate(&events, &lengths_s, estimate::CONFIDENCE).into()
+    }
+
+    /// The step that each piece belongs to, and the length of all.
+    fn steps(&self) -> (Vec<u32>, f64) {
+        let lengths: Vec<f64> = self
             .pieces
             .iter()
-            .map(|piece| (seconds(piece.length), piece.moments.count))
+            .map(|piece| seconds(piece.length))
             .collect();
-        estimate::throughput(&counts)
+        (estimate::level(&lengths), lengths.iter().sum())
     }
 }
 
@@ -274,7 +318,7 @@ mod tests {
             series.push(SECOND, &timing(&[1_000 + second]), &Counts::new());
         }
 
-        let distribution = series.distribution();
+        let distribution = series.distribution(Late::Counted);
         assert!(series.pieces.len() <= MOST, "{}", series.pieces.len());
         assert_eq!(distribution.count, 5_000);
         let lengths = series.pieces.iter().map(|piece| piece.length);
@@ -313,7 +357,7 @@ mod tests {
         let held: usize = series.pieces.iter().map(Piece::held).sum();
         assert_eq!(held, series.held);
         // Cells, pieces, and two wholes of 36,864 buckets that may have grown to double: as docs/adr/0010 says.
-        assert!(most_bytes <= 3 << 20, "{most_bytes} bytes");
+        assert!(most_bytes <= 4 << 20, "{most_bytes} bytes");
         assert_eq!(*series.counts(), finished.into_iter().collect::<Counts>());
         assert_eq!(series.censored, unfinished.into_iter().collect::<Counts>());
     }
@@ -371,13 +415,35 @@ mod tests {
         told.collect()
     }
 
+    /// Everything that was pushed.
+    #[derive(Default)]
+    struct Exact {
+        steps: Steps,
+        finished: Vec<estimate::Cell>,
+        late: Vec<estimate::Cell>,
+    }
+
+    impl Exact {
+        fn distribution(self) -> Distribution {
+            let recorded = Recorded {
+                buckets: Buckets::HDR,
+                steps: self.steps.sums_s.len(),
+                seconds: self.steps.sums_s.len() as f64,
+                finished: self.finished,
+                late: self.late,
+                whole: None,
+            };
+            estimate::distribution(recorded, &self.steps)
+        }
+    }
+
     #[test]
     fn coarse_pieces_say_of_quantiles_and_means_what_exact_ones_say() {
         // Times whose level wanders (drift 0: it stays), 1 % of which are given up after some time.
         for drift in [0.0, 0.02, 0.2] {
             let random = &mut Random::new(11);
             let mut series = Series::default();
-            let (mut exact, mut level) = (Vec::new(), 0.0f64);
+            let (mut exact, mut level) = (Exact::default(), 0.0f64);
             for _ in 0..300 {
                 level = 0.9 * level + drift * (random.unit() - 0.5);
                 let times: Vec<u64> = (0..3_000)
@@ -385,28 +451,26 @@ mod tests {
                     .collect();
                 let ages: Vec<u64> = (0..30).map(|_| drawn(random, 5e6, 0.3)).collect();
                 let (ended, never) = (timing(&times), timing(&ages).counts);
-                exact.push(estimate::Interval {
-                    length_s: 1.0,
-                    sum_s: ended.moments.sum_s(),
-                    sumsq_s2: ended.moments.sum_of_squares_s2(),
-                    values: values(&ended.counts)
-                        .into_iter()
-                        .map(estimate::Cell::from)
-                        .collect(),
-                    censored: values(&never)
-                        .into_iter()
-                        .map(estimate::Cell::from)
-                        .collect(),
-                });
+                let step = exact.steps.sums_s.len() as u32;
+                exact.steps.sums_s.push(ended.moments.sum_s());
+                exact
+                    .steps
+                    .squares_s2
+                    .push(ended.moments.sum_of_squares_s2());
+                exact.steps.counts.push(ended.moments.count as f64);
+                exact
+                    .finished
+                    .extend(Cells::of(&ended.counts).to_estimate(step));
+                exact.late.extend(Cells::of(&never).to_estimate(step));
                 series.push(SECOND, &ended, &never);
             }
-            let buckets: usize = exact.iter().map(|interval| interval.values.len()).sum();
+            let buckets = exact.finished.len();
             assert!(
-                buckets > 3 * CELLS,
+                buckets > CELLS,
                 "{buckets} buckets: nothing had to become coarse"
             );
 
-            let (found, truth) = (series.distribution(), estimate::distribution(&exact));
+            let (found, truth) = (series.distribution(Late::Counted), exact.distribution());
 
             assert_eq!((found.count, found.censored), (truth.count, truth.censored));
             assert_eq!(found.histogram, truth.histogram);

@@ -19,6 +19,13 @@ from loadlens.estimate.interval import Bools, Floats, Ints
 HALF_BUCKETS = 1024  # HdrHistogram with 3 significant digits: the upper half of the 2,048 of each octave
 AT_ONCE = 1 << 19  # cells
 FEW = 4_096  # cells that are sorted sooner than a whole table of buckets is gone through
+Arrays = tuple[
+    int,
+    float,
+    tuple["Floats", "Floats"] | None,
+    tuple["Ints", "Ints", "Ints", "Ints"],
+    tuple["Ints", "Floats", "Ints"],
+]
 OCTAVES = 52  # beyond the first 2,048 ns, up to 2^63 ns: all places are below 2^16
 
 
@@ -98,6 +105,18 @@ class IntervalCounts:
     censored_interval: Ints
     censored_age: Floats
     censored_count: Ints
+    seconds: float = 0.0  # length of all intervals; 0: not known
+
+    def arrays(self) -> Arrays:
+        """Return what the compiled estimates take; nothing is copied."""
+        edges = None if self.buckets is hdr_buckets() else (self.buckets.lower, self.buckets.upper)
+        return (
+            self.intervals,
+            self.seconds,
+            edges,
+            (self.run_interval, self.run_cells, self.place, self.count),
+            (self.censored_interval, self.censored_age, self.censored_count),
+        )
 
     @property
     def interval(self) -> Ints:
@@ -195,34 +214,6 @@ class IntervalCounts:
         """Observations known to exceed `value`, shape (intervals,)."""
         return self._finished_above(value) + self._outlasting(value)
 
-    def excess_per_interval(self, value: float) -> tuple[float, Floats]:
-        """Return the share above `value`, and what each interval has above beyond that share of its own.
-
-        Args:
-            value: Seconds.
-
-        Returns:
-            The product-limit share above `value`, and an array of shape (intervals,) that sums to about zero.
-            A censored observation younger than `value` counts as likely to come above as those that lasted
-            as long.
-
-        Source: E. L. Kaplan and P. Meier, J. Amer. Stat. Assoc. 53, 1958.
-        """
-        _, upper, at_most = self.distribution()
-        share = _above(upper, at_most, value)
-        all_seen = self.observed_per_interval() + _summed(
-            self.censored_interval, self.censored_count.astype(np.float64), self.intervals
-        )
-        young = self.censored_age < value
-        ages = self.censored_age[young]
-        lasted = np.array([_above(upper, at_most, float(age)) for age in np.unique(ages)])
-        chance = share / np.maximum(lasted, share) if share > 0 else np.zeros_like(lasted)
-        likely = np.asarray(
-            chance[np.searchsorted(np.unique(ages), ages)] * self.censored_count[young], np.float64
-        )
-        coming = _summed(self.censored_interval[young], likely, self.intervals)
-        return share, self.above_per_interval(value) + coming - share * all_seen
-
     def _finished_above(self, value: float) -> Floats:
         over = self.place >= int(np.searchsorted(self.buckets.upper, value, side="right"))
         return self._per_interval(over * self.count)
@@ -257,33 +248,6 @@ class IntervalCounts:
             return lower, upper, np.cumsum(counts) / max(1, self.observed)
         return lower, upper, 1 - np.cumprod(1 - counts / at_risk)
 
-    def expected_of_censored(self) -> Floats:
-        """Return how long each cell of `censored_age` lasted in all, by what those took that lasted as long.
-
-        Returns:
-            Seconds, shape (censored cells,): the product-limit mean beyond each age. What nobody finished
-            counts at the highest age of all.
-        """
-        if self.observed == 0:
-            return np.full(self.censored_age.size, self.censored_age.max(initial=0.0))
-        _, upper, at_most = self.distribution()
-        steps = np.diff(np.concatenate([[0.0], at_most]))
-        oldest = float(self.censored_age.max(initial=0.0))
-        hidden = max(0.0, float(1 - at_most[-1]))
-        time_from = np.concatenate([np.cumsum((upper * steps)[::-1])[::-1], [0.0]])
-        place = np.searchsorted(upper, self.censored_age, side="right")
-        above = np.concatenate([[1.0], 1 - at_most])[place]
-        beyond = time_from[place] + hidden * np.maximum(oldest, self.censored_age)
-        lasted = np.divide(beyond, above, out=np.maximum(oldest, self.censored_age), where=above > 1e-12)
-        return np.asarray(lasted, dtype=np.float64)
-
-    @property
-    def hides_the_end(self) -> bool:
-        """Whether an unfinished observation is older than everything that finished."""
-        if self.censored == 0:
-            return False
-        return self.observed == 0 or float(self.distribution()[2][-1]) < 1 - 1e-12
-
     def finished(self) -> IntervalCounts:
         """Only the finished observations."""
         none = np.zeros(0, dtype=np.int64)
@@ -306,6 +270,7 @@ class IntervalCounts:
             new_number[self.censored_interval[there]],
             self.censored_age[there],
             self.censored_count[there],
+            self.seconds * len(keep) / max(1, self.intervals),
         )
 
     def _per_run(self, of_cells: Ints | Bools) -> Ints:
@@ -345,6 +310,7 @@ def counts_from_histograms(
     intervals: int,
     observed: Iterable[tuple[int, Ints, Ints]],
     censored: Iterable[tuple[int, Ints, Ints]] = (),
+    seconds: float = 0.0,
 ) -> IntervalCounts:
     """Gather the histograms of one quantity.
 
@@ -352,6 +318,7 @@ def counts_from_histograms(
         intervals: How many intervals there are, empty ones included.
         observed: (number of the interval, bucket upper edges in nanoseconds, counts) of each histogram.
         censored: The same for observations that did not finish; values are their ages.
+        seconds: Length of all intervals; 0: not known.
 
     Returns:
         The counts, values in seconds.
@@ -361,8 +328,9 @@ def counts_from_histograms(
     late = (late_interval, bucket_lower_edge(age) / 1e9, late_count)  # it is known to have lasted so long
     place = bucket_place(upper)
     if np.array_equal(_hdr_edges_ns()[1][place], upper):
-        return _gathered(intervals, hdr_buckets(), interval, place, count, late)
-    return counts_of(intervals, interval, bucket_lower_edge(upper) / 1e9, upper / 1e9, count, late)
+        return replace(_gathered(intervals, hdr_buckets(), interval, place, count, late), seconds=seconds)
+    counts = counts_of(intervals, interval, bucket_lower_edge(upper) / 1e9, upper / 1e9, count, late)
+    return replace(counts, seconds=seconds)
 
 
 def counts_from_values(intervals: int, interval: Ints, seconds: Floats) -> IntervalCounts:
@@ -381,15 +349,21 @@ def counts_in_hdr_buckets(intervals: int, interval: Ints, place: Ints, count: In
 def pooled(parts: Sequence[IntervalCounts]) -> IntervalCounts:
     """All parts as one, the intervals of each after those of the one before."""
     offsets = np.cumsum([0, *(part.intervals for part in parts)]).tolist()
-    return _together(parts, offsets[:-1], offsets[-1])
+    return _together(parts, offsets[:-1], offsets[-1], sum(part.seconds for part in parts))
 
 
 def overlaid(parts: Sequence[IntervalCounts]) -> IntervalCounts:
     """Counts over the same intervals as one."""
-    return parts[0] if len(parts) == 1 else _together(parts, [0] * len(parts), parts[0].intervals)
+    return (
+        parts[0]
+        if len(parts) == 1
+        else _together(parts, [0] * len(parts), parts[0].intervals, parts[0].seconds)
+    )
 
 
-def _together(parts: Sequence[IntervalCounts], offsets: Sequence[int], intervals: int) -> IntervalCounts:
+def _together(
+    parts: Sequence[IntervalCounts], offsets: Sequence[int], intervals: int, seconds: float
+) -> IntervalCounts:
     """The cells of all parts in order; `offsets` are added to the numbers of their intervals."""
     buckets, places = _one_table(parts)
     shifted = list(zip(parts, offsets, strict=True))
@@ -403,6 +377,7 @@ def _together(parts: Sequence[IntervalCounts], offsets: Sequence[int], intervals
         np.concatenate([part.censored_interval + offset for part, offset in shifted]),
         np.concatenate([part.censored_age for part in parts]),
         np.concatenate([part.censored_count for part in parts]),
+        seconds,
     )
 
 
@@ -453,11 +428,6 @@ def _small(numbers: Ints) -> Ints:
 
 def _summed(interval: Ints, weights: Floats, intervals: int) -> Floats:
     return np.bincount(interval, weights=weights, minlength=intervals).astype(np.float64)
-
-
-def _above(upper: Floats, at_most: Floats, value: float) -> float:
-    place = int(np.searchsorted(upper, value, side="right"))
-    return 1.0 if place == 0 else float(1 - at_most[place - 1])
 
 
 def _flat(parts: Iterable[tuple[int, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:

@@ -68,7 +68,6 @@ FAILED = ("failed",)  # no whole answer came
 STEP_PHASES = ("first_byte", "last_byte")
 LAG = "lag"  # of open streams: users of a closed load are sent when they are free
 LONG = 0.05  # of the measured part: the edges move a count by twice as much
-HUNG = 1.5  # times the longest that ended: an older request is no mere edge
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
 SHORTEST_SERIES = 20
 NO_SUCCESSES = "how many of its answers were as expected"
@@ -172,10 +171,13 @@ class StreamMeasures:
 
     @property
     def throughput(self) -> Interval | Insufficient:
-        """Successes per second."""
+        """Successes per second; without an interval where the load varies by plan."""
         if self.teller is not None and not self.teller.tells_requests:
             return self.teller.rate() or Insufficient(self.teller.does_not_say(NO_SUCCESSES))
-        return within_trial.rate(self.ok, self.grid.lengths_s)
+        found = within_trial.rate(self.ok, self.grid.lengths_s)
+        if self.plan.is_level or isinstance(found, Insufficient):
+            return found
+        return replace(found, low=None, high=None)
 
     @property
     def successes(self) -> int:
@@ -360,24 +362,12 @@ def grid_of(counters: Counters) -> Grid | None:
     }
     if not rows:
         return None
-    longest = max(length for _, length in rows.values())
-    starts: list[float] = []
-    lengths: list[float] = []
-    places: dict[float, int] = {}
-    for key in sorted(rows):
-        start, length = rows[key]
-        if starts and lengths[-1] < 0.999 * longest:
-            lengths[-1] += length
-        else:
-            starts.append(start)
-            lengths.append(length)
-        places[key] = len(starts) - 1
-    if len(starts) > 1 and lengths[-1] < 0.5 * longest:  # a short rest belongs to the interval before it
-        rest = lengths.pop()
-        lengths[-1] += rest
-        starts.pop()
-        places = {key: min(place, len(starts) - 1) for key, place in places.items()}
-    return Grid(np.array(starts), np.array(lengths), places)
+    recorded = [rows[key] for key in sorted(rows)]
+    steps = within_trial.steps_of([length for _, length in recorded])
+    begins = np.flatnonzero(np.diff(steps, prepend=-1))
+    lengths = np.bincount(steps, weights=[length for _, length in recorded]).astype(np.float64)
+    places = dict(zip(sorted(rows), steps, strict=True))
+    return Grid(np.array([recorded[begin][0] for begin in begins]), lengths, places)
 
 
 def merged(steps: Sequence[StepMeasures]) -> StepMeasures:
@@ -446,17 +436,12 @@ def _all_ended(result: StreamResult | None) -> bool:
 
 
 def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> StepMeasures:
-    """Requests in flight at the end left out where they are long: as many came in from the warm-up.
-
-    Counting what ended within the measured part is unbiased in a steady state, and with requests that take a
-    good part of it a few that are still under way would hide the mean. A request far older than any that
-    ended stays, unless it was answered after the end: it may never end.
-    """
+    """Requests in flight at the end left out where they are long: as many came in from the warm-up."""
     if step.response.observed == 0 or step.response.censored == 0:
         return step
     longest = float(step.response.upper.max())
     oldest = float(step.response.censored_age.max())
-    if longest < LONG * grid.seconds or (oldest > HUNG * longest and not all_ended):
+    if not within_trial.edge_is_cut(longest, oldest, grid.seconds, all_ended=all_ended):
         return step
     return replace(step, response=step.response.finished(), service=step.service.finished())
 
@@ -540,7 +525,9 @@ def _counts(
                 found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
         return found
 
-    return counts_from_histograms(grid.size, of(klass), of(censored) if censored else [])
+    return counts_from_histograms(
+        grid.size, of(klass), of(censored) if censored else [], seconds=grid.seconds
+    )
 
 
 def steadiness_of(

@@ -17,7 +17,7 @@ class Estimate:
     high: float | None  # none: open above
     trials: int
     samples: int
-    method: str  # "t on log of trials", "interval-exceedance HAC, within one trial", "exact count" ...
+    method: str  # "t on log of trials", "exact count" ...
     confidence: float = 0.95
 
     @property

@@ -1,17 +1,8 @@
-"""Interval histograms: an HDR histogram log, version 1.3, read without any library of its own.
-
-The format is HdrHistogram's V2 encoding (Gil Tene, HdrHistogram `AbstractHistogram.java`): base64 of a
-cookie, a length and a zlib stream; in it a head of 40 bytes and the counts as ZigZag LEB128, where a negative
-number stands for a run of so many zeros.
-"""
+"""Interval histograms: an HDR histogram log, version 1.3, read by the engine's own decoder."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import struct
-import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +12,6 @@ from loadlens.record import disk, layout
 
 if TYPE_CHECKING:
     import numpy as np
-
-COMPRESSED_COOKIE = 0x1C849304
-ENCODED_COOKIE = 0x1C849303
-COOKIE_MASK = 0xFFFFFF0F  # the word size in the cookie is a leftover of V0
-HEAD = struct.Struct(">iiiiqqd")  # cookie, bytes of counts, index offset, digits, lowest, highest, ratio
-MAX_ENCODED_BYTES = 1 << 24  # a histogram of 3 digits over 64 bits needs at most 0.6 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,111 +28,53 @@ class IntervalHistogram:
     counts: np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def read(path: Path, but: Container[tuple[str, str]] = ()) -> Iterator[IntervalHistogram]:
-    """All histograms of a log in order; a torn last line is left out, a damaged line is a RecordError.
+def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHistogram]:
+    """Read all histograms of a log in order; a torn last line is left out, a damaged line is a RecordError.
 
     Args:
         path: The log.
         but: (stream, kind) of those that are not wanted; they are not decoded.
     """
-    with disk.touching("read", path), path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if not raw.endswith(b"\n"):
+    import numpy as np
+
+    from loadlens.engine import compiled
+
+    with disk.touching("read", path):
+        _refuse_newer(path)
+        try:
+            lines = compiled.read_intervals(str(path), list(but))
+        except ValueError as fault:
+            where, _, what = str(fault).rpartition(": ")
+            raise RecordError(f"damaged: {what}", where=where) from fault
+    found = []
+    for start_s, length_s, tag, values, counts in lines:
+        parts = tag.split(".")
+        if len(parts) != 4:
+            raise RecordError(
+                f"damaged: a tag stream.step.class.kind is expected, got {tag!r}", where=str(path)
+            )
+        stream, step, klass, kind = parts
+        found.append(
+            IntervalHistogram(
+                start_s,
+                length_s,
+                stream,
+                step,
+                klass,
+                kind,
+                np.frombuffer(values, dtype="<u8"),
+                np.frombuffer(counts, dtype="<u8"),
+            )
+        )
+    return found
+
+
+def _refuse_newer(path: Path) -> None:
+    with path.open("rb") as file:
+        for raw in file:
+            if not raw.startswith(b"#") or not raw.endswith(b"\n"):
                 return
             line = raw.decode("utf-8", "replace").rstrip("\n")
             if line.startswith("#[Loadlens schema_version:"):
                 said = line.partition(":")[2].strip(" ]")
                 layout.refuse_newer(int(said) if said.isdecimal() else said, path)
-            if not line or line.startswith(("#", '"')):
-                continue
-            try:
-                found = _parse_line(line, but)
-            except (ValueError, struct.error, zlib.error, binascii.Error) as fault:
-                raise RecordError(f"damaged: {fault}", where=f"{path}:{number}") from fault
-            if found is not None:
-                yield found
-
-
-def _parse_line(line: str, but: Container[tuple[str, str]]) -> IntervalHistogram | None:
-    fields = line.split(",")
-    tag = fields.pop(0).removeprefix("Tag=") if line.startswith("Tag=") else ""
-    if len(fields) != 4:
-        raise ValueError(f"a line of four fields after its tag is expected, got {len(fields)}")
-    parts = tag.split(".")
-    if len(parts) != 4:
-        raise ValueError(f"a tag stream.step.class.kind is expected, got {tag!r}")
-    stream, step, klass, kind = parts
-    if (stream, kind) in but:
-        return None
-    values, counts = decode(base64.b64decode(fields[3], validate=True))
-    return IntervalHistogram(
-        start_s=float(fields[0]),
-        length_s=float(fields[1]),
-        stream=stream,
-        step=step,
-        klass=klass,
-        kind=kind,
-        values=values,
-        counts=counts,
-    )
-
-
-def decode(
-    compressed: bytes,
-) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], np.ndarray[Any, np.dtype[np.uint64]]]:
-    """Bucket upper ends and counts of one V2 deflate histogram; ValueError when it is not one."""
-    import numpy as np
-
-    cookie, length = struct.unpack_from(">ii", compressed)
-    if cookie & COOKIE_MASK != COMPRESSED_COOKIE:
-        raise ValueError(f"cookie of a V2 deflate histogram is expected, got {cookie:#x}")
-    inflate = zlib.decompressobj()
-    encoded = inflate.decompress(compressed[8 : 8 + length], MAX_ENCODED_BYTES)
-    if inflate.unconsumed_tail:
-        raise ValueError(f"histogram is over {MAX_ENCODED_BYTES} bytes")
-    cookie, size, offset, digits, lowest, _highest, _ratio = HEAD.unpack_from(encoded)
-    if cookie & COOKIE_MASK != ENCODED_COOKIE or offset != 0 or not 0 <= digits <= 5 or lowest < 1:
-        raise ValueError("head of the histogram is not one of version 2")
-    body = np.frombuffer(encoded, dtype=np.uint8, count=size, offset=HEAD.size)
-    numbers = _zigzag_leb128(body)
-    steps = np.where(numbers < 0, -numbers, 1)
-    index = np.cumsum(steps) - steps
-    held = numbers > 0
-    return _upper_ends(index[held], digits, lowest), numbers[held].astype(np.uint64)
-
-
-def _zigzag_leb128(body: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Signed numbers from ZigZag LEB128 bytes; a ninth byte, if any, carries eight bits."""
-    import numpy as np
-
-    if body.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    ends = np.flatnonzero(body < 0x80)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    if ends.size == 0 or ends[-1] != body.size - 1:
-        raise ValueError("counts end within a number")
-    lengths = ends - starts + 1
-    if lengths.max() > 8:
-        # Counts of 2^55 and more: no trial holds so many requests.
-        raise ValueError("a count is over 2^55")
-    place = np.arange(body.size) - np.repeat(starts, lengths)
-    shifted = (body & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
-    unsigned: np.ndarray[Any, Any] = np.add.reduceat(shifted, starts).astype(np.int64)
-    return (unsigned >> 1) ^ -(unsigned & 1)
-
-
-def _upper_ends(index: np.ndarray[Any, Any], digits: int, lowest: int) -> np.ndarray[Any, Any]:
-    """Highest value that falls into the bucket of each index of the counts array."""
-    import numpy as np
-
-    unit = lowest.bit_length() - 1
-    half_magnitude = (2 * 10**digits - 1).bit_length() - 1  # log2 of half the linear sub-buckets
-    half = 1 << half_magnitude
-    bucket = (index >> half_magnitude) - 1
-    sub = (index & (half - 1)) + half
-    first = bucket < 0
-    sub = np.where(first, sub - half, sub).astype(np.uint64)
-    shift = (np.where(first, 0, bucket) + unit).astype(np.uint64)
-    one = np.uint64(1)
-    upper: np.ndarray[Any, Any] = (sub << shift) + ((one << shift) - one)
-    return upper

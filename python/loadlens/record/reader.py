@@ -6,7 +6,7 @@ as a whole raises when it is asked for, a damaged trial opens as invalid with th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,14 +125,14 @@ class TrialRecord:
         except Unreadable as fault:
             raise RecordError(f"damaged: {fault}", where=str(path)) from None
 
-    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
+    def intervals(self, but: Collection[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
         """The histograms of each interval.
 
         Args:
             but: (stream, kind) of those that are not wanted.
         """
         path = self._text_file(layout.INTERVALS)
-        return [] if path is None else list(histogram_log.read(path, but))
+        return [] if path is None else histogram_log.read(path, but)
 
     def log(self, service: str) -> str:
         """What a service's processes wrote, all replicas, bounded by what was kept."""

@@ -21,7 +21,7 @@ from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.estimate.mixtures import Mixture, mixture
 from loadlens.estimate.over_trials import over_trials, quantile_over_trials
 from loadlens.estimate.steady_state import Steadiness, steadiness
-from loadlens.estimate.within_trial import quantile, quantile_of_independent, share
+from loadlens.estimate.within_trial import quantile, share
 from tests.oracles.simulated_queues import by_second, mm1
 from tests.unit.estimate.test_demand import observations
 from tests.unit.estimate.test_mixtures import ONE_HILL, gathered
@@ -66,7 +66,7 @@ def quantiles(replications: int) -> Iterable[tuple[str, ...]]:
         for p in (0.5, 0.99):
             truth = -math.log(1 - p) / (SERVICE_RATE - arriving)
             cells += [
-                rate(covers(quantile_of_independent(at_once(response), p), truth) for _, response in runs),
+                rate(covers(quantile(at_once(response), p), truth) for _, response in runs),
                 rate(covers(found, truth) for found in ours[p]),
             ]
         is_open = rate(isinstance(found, Interval) and found.high is None for found in ours[0.99])

@@ -19,15 +19,11 @@ from loadlens.estimate.interval_counts import (
     pooled,
 )
 from loadlens.estimate.within_trial import (
-    correlation_time,
-    counts_as_independent,
-    fewest_for_two_sided,
     is_firm,
     is_on_a_boundary,
     mean,
     mean_time,
     quantile,
-    quantile_of_independent,
     rate,
     share,
 )
@@ -60,10 +56,8 @@ def coverage(
     hits = 0
     for seed in range(replications):
         done, response = mm1(seed, rate_per_s, SERVICE_RATE, 600)
-        if independent:
-            found = interval(quantile_of_independent(at_once(response), p))
-        else:
-            found = interval(quantile(by_second(done * grid, response, 600 * grid), p))
+        counts = at_once(response) if independent else by_second(done * grid, response, 600 * grid)
+        found = interval(quantile(counts, p))
         hits += found.covers(truth)
     return hits / replications
 
@@ -87,22 +81,6 @@ def test_intervals_for_independent_requests_fail_where_ours_hold(
     found = coverage(p, rate_per_s=utilisation * SERVICE_RATE, replications=20, independent=True)
 
     assert found * 20 < at_least(covered, 20)
-
-
-@pytest.mark.parametrize("plant", ["independent intervals", "independent requests"])
-def test_the_tests_above_notice_when_correlation_is_left_out(
-    monkeypatch: pytest.MonkeyPatch, plant: str
-) -> None:
-    def careless(deviations: np.ndarray, total: float) -> within_trial.Spread:
-        variance = float(((deviations - deviations.mean()) ** 2).sum())
-        if plant == "independent requests":
-            variance = 0.0  # `quantile` then floors at the binomial error
-        return within_trial.Spread(math.sqrt(variance) / total, 1000.0)
-
-    monkeypatch.setattr(within_trial, "long_run_spread", careless)
-    found = coverage(0.5, rate_per_s=0.9 * SERVICE_RATE, replications=40, grid=4)
-
-    assert found * 40 < at_least(0.93, 40)
 
 
 def test_intervals_of_time_as_short_as_a_record_has_them_cover_as_well() -> None:
@@ -167,23 +145,11 @@ def test_merging_histograms_changes_nothing() -> None:
     assert quantile(whole, 0.9) == quantile(pooled(halves), 0.9)
 
 
-def test_requests_that_are_independent_are_known_as_such_and_queued_ones_are_not() -> None:
-    random = np.random.default_rng(7)
-    independent = counts_from_values(60, np.arange(6000) % 60, random.exponential(1.0, 6000))
-    done, response = mm1(1, 160.0, SERVICE_RATE, 60)
-
-    assert counts_as_independent(interval(quantile(independent, 0.9)), 6000)
-    queued = interval(quantile(by_second(done, response, 60), 0.5))
-    assert not counts_as_independent(queued, done.size)
-    assert correlation_time(queued, done.size) == pytest.approx(done.size / queued.independent)
-
-
 def test_exact_ranks_cover_independent_requests() -> None:
     hits = 0
     for seed in range(300):
         values = np.random.default_rng(seed).exponential(1.0, 500)
-        counts = counts_from_values(10, (np.arange(500) % 10).astype(np.int64), values)
-        hits += interval(quantile_of_independent(counts, 0.95)).covers(-math.log(0.05))
+        hits += interval(quantile(at_once(values), 0.95)).covers(-math.log(0.05))
 
     assert at_least(0.95, 300) <= hits <= at_most(0.985, 300)
 
@@ -275,15 +241,10 @@ def test_bucket_edges_are_those_of_hdr_histograms_with_three_digits() -> None:
     assert bucket_lower_edge(upper).tolist() == [1, 2047, 2048, 4094, 4096, 2**20]
 
 
-@pytest.mark.parametrize(("p", "fewest"), [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3688), (0.9999, 36887)])
-def test_the_fewest_values_for_a_two_sided_interval_are_those_of_the_binomial(p: float, fewest: int) -> None:
-    assert fewest_for_two_sided(p) == fewest  # Le Boudec 2010, table A
-
-
 def test_rank_intervals_use_the_exact_binomial_ranks() -> None:
     values = np.arange(1.0, 101.0)
 
-    found = interval(quantile_of_independent(at_once(values), 0.5))
+    found = interval(quantile(at_once(values), 0.5))
 
     assert found.low == distributions.binom.ppf(0.025, 100, 0.5)  # the k-th value is k
     assert found.high == distributions.binom.ppf(0.975, 100, 0.5) + 1
@@ -331,7 +292,6 @@ def test_the_mean_counts_unfinished_requests_by_those_that_lasted_as_long() -> N
 
     found = interval(mean_time(np.array([9.0]), np.array([3.0]), counts, squares=np.array([35.0])))
 
-    assert counts.expected_of_censored() == pytest.approx([4.0])
     assert found.point == pytest.approx(13 / 4)
 
 

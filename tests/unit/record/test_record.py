@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -40,6 +41,7 @@ from loadlens.record import (
     resume_run,
 )
 from tests import records
+from tests.oracles import histogram_log as second_reading
 
 T0 = 5_000
 
@@ -621,11 +623,16 @@ def test_every_value_comes_back_at_the_upper_end_of_its_bucket(counts: dict[int,
         top = records.bucket_upper(value)
         expected[top] = expected.get(top, 0) + count
 
-    values, seen = histogram_log.decode(base64.b64decode(records.encode_histogram(counts)))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "intervals.hlog"
+        path.write_text(records.hlog_line("load.0.ok.response", 1.0, 0.25, counts))
+        (found,) = histogram_log.read(path)
+        (second,) = second_reading.read(path)
 
-    assert dict(zip(values.tolist(), seen.tolist(), strict=True)) == expected
-    assert values.dtype == np.uint64
-    assert (np.diff(values.astype(np.int64)) > 0).all()
+    assert dict(zip(found.values.tolist(), found.counts.tolist(), strict=True)) == expected
+    assert (found.values.tolist(), found.counts.tolist()) == second[3:]
+    assert found.values.dtype == np.uint64
+    assert (np.diff(found.values.astype(np.int64)) > 0).all()
 
 
 @given(st.integers(0, 2**62))

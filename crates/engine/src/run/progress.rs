@@ -81,7 +81,7 @@ fn of_stream(name: &str, index: usize, started: &Started, live: &Live) -> Value 
             "unexpected_status": last.unexpected_status,
             "check_failed": last.check_failed,
             "failed": last.failed,
-            "histogram": coarse(last.ok.iter().map(|(bucket, count)| (bucket_high(*bucket as usize), *count))),
+            "histogram": coarse(last.ok.iter().map(|(bucket, count)| (seconds(bucket_high(*bucket as usize)), *count))),
         },
         "so_far": {
             "rps": rate(so_far),

@@ -6,7 +6,7 @@ use serde_json::{json, Map, Value};
 
 use loadlens_base::units::{nanos, seconds};
 use loadlens_base::{Class, Outcome};
-use loadlens_estimate::Quantity;
+use loadlens_estimate::{Distribution, Quantity};
 use loadlens_plan::program::{CheckNote, CheckTally, GroupProgram, StepProgram};
 use loadlens_plan::{Profile, Role, Stream, Workload};
 use loadlens_record::files::{failures, statuses};
@@ -14,6 +14,7 @@ use loadlens_record::grid::Phase;
 use loadlens_record::interval::CLASSES;
 use loadlens_record::merge::StreamSum;
 use loadlens_record::recorder::{ErrorLog, ErrorNote};
+use loadlens_record::series::{Late, Series};
 
 use crate::run::layout;
 use crate::worker::Unfinished;
@@ -74,6 +75,7 @@ impl Material<'_> {
             Workload::Open { .. } => "open",
         };
         let closed: u64 = whole.closed.iter().sum();
+        let [response_time, service_time] = self.times(index, &series.response, &series.service);
         json!({
             "name": stream.name,
             "role": if stream.role == Role::Load { "load" } else { "probe" },
@@ -86,16 +88,16 @@ impl Material<'_> {
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
             "throughput_rps": self.throughput(stream, series.response.throughput()),
-            "response_time_s": series.response.distribution(),
-            "service_time_s": series.service.distribution(),
-            "failed_time_s": series.failed.distribution(),
-            "lag_s": series.lag.distribution(),
+            "response_time_s": response_time,
+            "service_time_s": service_time,
+            "failed_time_s": series.failed.distribution(Late::Counted),
+            "lag_s": series.lag.distribution(Late::Counted),
             "phases_s": {
                 "resolve": self.started.targets[index].took_ns.map(seconds),
-                "connect": series.connect.distribution(),
-                "tls": series.tls.distribution(),
-                "first_byte": series.first_byte.distribution(),
-                "last_byte": series.last_byte.distribution(),
+                "connect": series.connect.distribution(Late::Counted),
+                "tls": series.tls.distribution(Late::Counted),
+                "first_byte": series.first_byte.distribution(Late::Counted),
+                "last_byte": series.last_byte.distribution(Late::Counted),
             },
             "steps": self.steps(index),
             "groups": self.groups(index),
@@ -117,6 +119,19 @@ impl Material<'_> {
 
     /// A rate that changes by plan varies between intervals because it was asked to: that is no interval.
     fn throughput(&self, stream: &Stream, counted: Quantity) -> Quantity {
+        if self.is_level(stream) {
+            counted
+        } else {
+            Quantity {
+                low: None,
+                high: None,
+                ..counted
+            }
+        }
+    }
+
+    /// True if the load stays at one level while it is measured.
+    fn is_level(&self, stream: &Stream) -> bool {
         let from = self.plan.warmup_ns;
         let until = from.saturating_add(nanos(self.measured_s));
         let changes = |profile: &Option<Profile>| {
@@ -124,21 +139,37 @@ impl Material<'_> {
                 .as_ref()
                 .is_some_and(|profile| !profile.is_level(from, until))
         };
-        let changes = match &stream.workload {
-            Workload::Closed { profile, .. } => changes(profile),
+        !match &stream.workload {
+            Workload::Closed {
+                profile, ramp_ns, ..
+            } => *ramp_ns > from || changes(profile),
             Workload::Open {
                 profile, replay, ..
             } => replay.is_some() || changes(profile),
-        };
-        if changes {
-            Quantity {
-                low: None,
-                high: None,
-                ..counted
-            }
-        } else {
-            counted
         }
+    }
+
+    /// Response and service time; without the requests in flight at the end where those are too long for the edges of
+    /// the measured part to be small, and as many came in from the warm-up.
+    fn times(&self, index: usize, response: &Series, service: &Series) -> [Distribution; 2] {
+        let stream = &self.plan.streams[index];
+        let measured = &self.collected.phases[Phase::Measure as usize][index].sum;
+        let later = &self.collected.phases[Phase::Drain as usize][index].sum;
+        let steps = self.first_step(index)
+            ..self.first_step(index) + self.program.streams[index].steps.len();
+        let left: u64 = steps
+            .map(|step| self.requests_of_step(step).in_flight)
+            .sum();
+        let leaves_out = self.plan.warmup_ns > 0
+            && self.is_level(stream)
+            && measured.failed[Outcome::Timeout.code() as usize] == 0
+            && response.edge_is_cut(left == 0 && later.failed.iter().sum::<u64>() == 0);
+        let late = if leaves_out {
+            Late::LeftOut
+        } else {
+            Late::Counted
+        };
+        [response.distribution(late), service.distribution(late)]
     }
 
     /// What TLS did; null without it.
@@ -186,17 +217,18 @@ impl Material<'_> {
                     let of = of_step;
                     (&of.response, &of.service, &of.first_byte, &of.last_byte)
                 };
+                let [response_time, service_time] = self.times(index, response, service);
                 steps.push(json!({
                     "name": program.steps[step as usize].name,
                     "scenario": scenario.name,
                     "requests": self.requests_of_step(at).to_json(),
                     "checks": self.checks(index, &program.steps[step as usize]),
                     "throughput_rps": self.throughput(&self.plan.streams[index], response.throughput()),
-                    "response_time_s": response.distribution(),
-                    "service_time_s": service.distribution(),
+                    "response_time_s": response_time,
+                    "service_time_s": service_time,
                     "phases_s": {
-                        "first_byte": first_byte.distribution(),
-                        "last_byte": last_byte.distribution(),
+                        "first_byte": first_byte.distribution(Late::Counted),
+                        "last_byte": last_byte.distribution(Late::Counted),
                     },
                 }));
             }
@@ -219,8 +251,8 @@ impl Material<'_> {
                     "failed": tally.failed,
                     "unfinished": tally.unfinished,
                 },
-                "response_time_s": series.response.distribution(),
-                "service_time_s": series.service.distribution(),
+                "response_time_s": series.response.distribution(Late::Counted),
+                "service_time_s": series.service.distribution(Late::Counted),
             })
         };
         program.groups.iter().enumerate().map(of_group).collect()

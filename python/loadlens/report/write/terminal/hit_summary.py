@@ -213,7 +213,7 @@ def figure(metric: str, unit: str, quantity: Quantity, samples: int) -> Figure:
         quantity.high,
         trials=1,
         samples=samples,
-        method="interval-exceedance HAC, within one trial",
+        method="long-run variance, within one trial",
     )
 
 

@@ -1,0 +1,180 @@
+"""One trial through every reader of its record: all digits of all figures are those that `hit` gave."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benches.measuring import Origin
+
+import loadlens
+from loadlens.engine import Run
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval_counts import counts_from_histograms
+from loadlens.live.hit_view import frame
+from loadlens.model.workload import Closed, Plan, Scenario, Step, Stream, Target
+from loadlens.present import numbers
+from tests.end_to_end import hitting
+
+QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+PATH = "/mm1?mean_ms=1&seed=1"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A hit, what it printed for programs, and its record."""
+
+    result: dict[str, Any]
+    record: Path
+
+    def read(self, *arguments: str) -> str:
+        """Return the output of a command on the record."""
+        done = subprocess.run(
+            [sys.executable, "-m", "loadlens", *arguments, str(self.record)],
+            capture_output=True, text=True, timeout=60, env=hitting.environment(), check=True,
+        )  # fmt: skip
+        return done.stdout
+
+
+@pytest.fixture(scope="module", params=[1, 2, 5, 10])
+def trial(request: pytest.FixtureRequest, server: Origin, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    record = tmp_path_factory.mktemp("one") / "record"
+    rate = ("-r", "600", "--arrivals", "poisson")
+    result = hitting.hit(server, PATH, "-d", f"{request.param}s", *rate, "--out", str(record))
+    return Trial(result, record)
+
+
+def test_the_notebook_has_what_hit_printed(trial: Trial) -> None:
+    (kept,) = loadlens.open(trial.record).trials
+
+    assert kept.result is not None
+    (stream,) = kept.result.streams
+
+    def ends(quantity: Any) -> dict[str, Any]:
+        return {name: getattr(quantity, name) for name in ("value", "low", "high", "undecided")}
+
+    def printed(quantity: dict[str, Any]) -> dict[str, Any]:
+        return {name: quantity[name] for name in ("value", "low", "high", "undecided")}
+
+    assert ends(stream.throughput_rps) == printed(trial.result["throughput_rps"])
+    for kind in ("response_time_s", "service_time_s"):
+        for name in (*QUANTILES, "mean"):
+            assert ends(getattr(getattr(stream, kind), name)) == printed(trial.result[kind][name])
+
+
+def test_the_record_gives_every_quantile_and_mean_that_hit_printed(trial: Trial) -> None:
+    (kept,) = loadlens.open(trial.record).trials
+    rows = kept.counters().of("load", "measure")
+    places = {round(row.start_s, 6): place for place, row in enumerate(rows)}
+
+    def histograms(klass: str, kind: str) -> list[tuple[int, Any, Any]]:
+        return [
+            (places[round(part.start_s, 6)], part.values.astype(np.int64), part.counts.astype(np.int64))
+            for part in kept.intervals()
+            if (part.klass, part.kind) == (klass, kind) and round(part.start_s, 6) in places
+        ]
+
+    lengths = np.array([row.length_s for row in rows])
+    for kind in ("response", "service"):
+        counts = counts_from_histograms(
+            len(rows), histograms("ok", kind), histograms("censored", kind), seconds=float(lengths.sum())
+        )
+        cells = [row.cell(0, "ok") for row in rows]
+        moments = {
+            name: np.array([getattr(cell, name) for cell in cells], dtype=np.float64)
+            for name in ("count", f"{kind}_sum_s", f"{kind}_sumsq_s2")
+        }
+        printed = trial.result[f"{kind}_time_s"]
+
+        for name, p in QUANTILES.items():
+            same(within_trial.quantile(counts, p), printed[name], p)
+        mean = within_trial.mean_time(
+            moments[f"{kind}_sum_s"], moments["count"], counts, squares=moments[f"{kind}_sumsq_s2"]
+        )
+        same(mean, printed["mean"])
+    ok = np.array([row.ok for row in rows], dtype=np.float64)
+    same(within_trial.rate(ok, lengths), trial.result["throughput_rps"])
+
+
+def same(figure: Interval | Insufficient, printed: dict[str, Any], p: float | None = None) -> None:
+    """Check that a figure is the printed one to the last digit, or undecided for the same reason."""
+    if isinstance(figure, Insufficient):
+        assert (None, figure.reason) == (printed["value"], printed["undecided"])
+        return
+    assert (figure.point, figure.low, figure.high) == (printed["value"], printed["low"], printed["high"])
+    if p is not None:
+        assert figure.independent * (1 - p) == printed["independent_above"]
+
+
+def figures_of(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for matrix in report["matrices"]:
+        for cell in matrix["cells"]:
+            yield from cell["figures"].items()
+
+
+def test_the_report_as_json_has_the_figures_of_hit(trial: Trial) -> None:
+    figures = dict(figures_of(json.loads(trial.read("report", "--json"))))
+
+    times = trial.result["response_time_s"]
+    printed = {"rate": trial.result["throughput_rps"], "mean": times["mean"], "p99": times["p99"]}
+    for name, quantity in printed.items():
+        shown = figures[name]
+        if shown["figure"] == "undecided":
+            assert (None, shown["reason"]) == (quantity["value"], quantity["undecided"])
+        else:
+            ends = [shown[end] for end in ("point", "low", "high")]
+            assert ends == [quantity[end] for end in ("value", "low", "high")]
+
+
+def test_screens_and_pages_show_the_same_digits(trial: Trial) -> None:
+    times, rate = trial.result["response_time_s"], trial.result["throughput_rps"]
+    speed = numbers.value(rate["value"], numbers.scale("1/s"))
+    mean = numbers.with_unit(times["mean"]["value"], "s")
+
+    trial.read("report")
+    pages = {name: (trial.record / name).read_text() for name in ("report.md", "report.html")}
+
+    for name, page in pages.items():
+        assert speed in page, name
+        assert mean.split()[0] in page, name
+    assert trial.read("show")
+
+
+def test_the_live_frame_ends_with_the_values_of_the_result(server: Origin) -> None:
+    step = Step(name="request", method="GET", path=PATH)
+    plan = Plan(
+        seed=1,
+        streams=(
+            Stream(
+                name="load",
+                role="load",
+                target=Target("127.0.0.1", server.port, f"127.0.0.1:{server.port}"),
+                scenarios=(Scenario("request", 1.0, (step,)),),
+                workload=Closed(users=4, requests=4_000),
+            ),
+        ),
+    )
+    run = Run(plan)
+    run.start()
+    until = time.monotonic() + 30
+    while not run.wait(0.1):
+        assert time.monotonic() < until
+
+    progress = run.progress()
+    (stream,) = run.result()["streams"]
+
+    so_far, times = progress["streams"][0]["so_far"], stream["response_time_s"]
+    assert (so_far["p50_s"], so_far["p99_s"]) == (times["p50"]["value"], times["p99"]["value"])
+    assert so_far["rps"] == stream["throughput_rps"]["value"]
+    drawn = frame("load", progress, (progress["streams"][0]["last"],), 100).plain
+    scale = numbers.scale("s", [so_far["p50_s"], so_far["p50_s"]])
+    assert numbers.value(times["p50"]["value"], scale) in drawn
