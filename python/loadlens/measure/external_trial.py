@@ -73,7 +73,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         steady=steadiness_of(load, grid, paused) if teller.tells_requests else unknown,
         pauses=paused,
         told=runtime_metrics.read(readings, 0.0, teller.seconds),
-        kernel=sockets.read(readings, source.plan),
+        kernel=sockets.read(readings, [stream.target for stream in source.plan.streams]),
         around=trial_context.read(readings, 0.0, teller.seconds, watched, source),
         teller=teller,
     )

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from loadlens.model.profile import Profile, Segment
-from loadlens.model.workload import visits
+from loadlens.model.workload import Closed, Open, Plan, Scenario, Stream
 from loadlens.present import load_text
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class TrialSource(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def plan(self) -> Json: ...
+    def plan(self) -> Plan: ...
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame: ...
     def sample_parts(self, columns: Sequence[str]) -> Iterable[pl.DataFrame]: ...
     def connections(self) -> pl.DataFrame: ...
@@ -163,100 +162,54 @@ class _Level:
     is_level: bool = True
 
 
-def streams_of(plan: Mapping[str, Any]) -> tuple[StreamPlan, ...]:
-    """The streams of plan.json."""
-    begin_ns, length_ns = plan.get("warmup_ns", 0), plan.get("duration_ns")
-    return tuple(_stream(index, stream, begin_ns, length_ns) for index, stream in enumerate(plan["streams"]))
+def streams_of(plan: Plan) -> tuple[StreamPlan, ...]:
+    """The streams of a plan."""
+    return tuple(_stream(index, stream, plan) for index, stream in enumerate(plan.streams))
 
 
-def _level(workload: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> _Level:
+def _level(workload: Closed | Open, plan: Plan) -> _Level:
     """The level of a workload, the mean over the measured part where it changes."""
-    is_closed = workload["kind"] == "closed"
-    if (written := workload.get("profile")) is not None:
-        segments = tuple(Segment(**segment) for segment in written["segments"])
-        profile = Profile(segments, written.get("repeats", False))
-        end_ns = begin_ns + (length_ns or max(1, profile.length_ns - begin_ns))
+    begin_ns, profile = plan.warmup_ns, workload.profile
+    if profile is not None:
+        end_ns = begin_ns + (plan.duration_ns or max(1, profile.length_ns - begin_ns))
         return _Level(
             profile.mean(begin_ns / 1e9, end_ns / 1e9),
-            load_text.over_time(profile, " users" if is_closed else "/s"),
+            load_text.over_time(profile, " users" if isinstance(workload, Closed) else "/s"),
             profile.is_level(begin_ns, end_ns),
         )
-    if (replay := workload.get("replay")) is not None:
-        seconds = max(replay["last_ns"] / 1e9, 1e-9)
-        return _Level(
-            replay["arrivals"] / seconds, f"replay of {replay['arrivals']:,} due times", is_level=False
-        )
-    if is_closed:
-        return _Level(float(workload["users"]), is_level=workload.get("ramp_ns", 0) <= begin_ns)
-    return _Level(float(workload["rate_per_s"]))
+    if isinstance(workload, Closed):
+        return _Level(float(workload.users), is_level=workload.ramp_ns <= begin_ns)
+    if (replay := workload.replay) is not None:
+        seconds = max(replay.last_ns / 1e9, 1e-9)
+        return _Level(replay.arrivals / seconds, f"replay of {replay.arrivals:,} due times", is_level=False)
+    return _Level(workload.peak_per_s)
 
 
-def _stream(index: int, stream: Mapping[str, Any], begin_ns: int, length_ns: int | None) -> StreamPlan:
-    workload = stream["workload"]
-    is_closed = workload["kind"] == "closed"
-    level = _level(workload, begin_ns, length_ns)
-    steps = [step for scenario in stream["scenarios"] for step in scenario["steps"]]
+def _stream(index: int, stream: Stream, plan: Plan) -> StreamPlan:
+    workload, level = stream.workload, _level(stream.workload, plan)
+    steps = [step for scenario in stream.scenarios for step in scenario.steps]
+    groups = [group.name for scenario in stream.scenarios for group in scenario.groups if group.name]
     return StreamPlan(
         index=index,
-        name=stream["name"],
-        is_probe=stream["role"] == "probe",
-        is_closed=is_closed,
+        name=stream.name,
+        is_probe=stream.role == "probe",
+        is_closed=isinstance(workload, Closed),
         load=level.load,
         shape=level.shape,
         is_level=level.is_level,
-        is_paced=workload.get("pace") is not None,
-        think_s=_think_per_request(stream) if is_closed else 0.0,
-        connection=stream.get("connection", {}).get("reuse", {}).get("kind", "keep"),
-        timeout_s=stream["timeout_ns"] / 1e9,
-        steps=tuple(
-            StepPlan(place, step["name"], step["method"], step["path"]) for place, step in enumerate(steps)
-        ),
-        groups=tuple(
-            dict.fromkeys(
-                group["name"]
-                for scenario in stream["scenarios"]
-                for group in scenario.get("groups", ())
-                if group.get("name")
-            )
-        ),
+        is_paced=isinstance(workload, Closed) and workload.pace is not None,
+        think_s=_think_per_request(stream.scenarios, workload) if isinstance(workload, Closed) else 0.0,
+        connection=stream.connection.reuse,
+        timeout_s=stream.timeout_ns / 1e9,
+        steps=tuple(StepPlan(place, step.name, step.method, step.path) for place, step in enumerate(steps)),
+        groups=tuple(dict.fromkeys(groups)),
     )
 
 
-def _think_per_request(stream: Mapping[str, Any]) -> float:
+def _think_per_request(scenarios: Sequence[Scenario], workload: Closed) -> float:
     """Pauses between iterations and after steps, spread over the requests of an iteration."""
-    pause = mean_think_s(stream["workload"].get("think", {}))
-    requests = sum(float(scenario["weight"]) * sum(_visits(scenario)) for scenario in stream["scenarios"])
-    weights = sum(float(scenario["weight"]) for scenario in stream["scenarios"])
-    within = sum(
-        float(scenario["weight"]) * times * mean_think_s(step.get("think", {}))
-        for scenario in stream["scenarios"]
-        for step, times in zip(scenario["steps"], _pauses(scenario), strict=True)
-    )
-    return (pause * weights + within) / requests
-
-
-def _visits(scenario: Mapping[str, Any]) -> tuple[int, ...]:
-    groups = ((g["first"], g["steps"], g["repeat"]) for g in scenario.get("groups", ()))
-    return visits(len(scenario["steps"]), groups)
-
-
-def _pauses(scenario: Mapping[str, Any]) -> tuple[int, ...]:
-    """How often the engine pauses after each step: only before the next one of the iteration."""
-    *others, last = _visits(scenario)
-    return (*others, last - 1)
-
-
-def mean_think_s(think: Mapping[str, Any]) -> float:
-    """Mean length of a pause, seconds."""
-    match think.get("kind", "none"):
-        case "fixed":
-            return float(think["ns"]) / 1e9
-        case "uniform":
-            return float(think["low_ns"] + think["high_ns"]) / 2e9
-        case "exponential":
-            return float(think["mean_ns"]) / 1e9
-        case _:
-            return 0.0
+    pauses = sum(scenario.weight * (workload.think.mean_s + scenario.pause_s) for scenario in scenarios)
+    return pauses / sum(scenario.weight * scenario.requests for scenario in scenarios)
 
 
 def factor_names(cases: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -330,7 +330,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         told=told.read(readings, begin, end),
-        kernel=sockets.read(readings, source.plan),
+        kernel=sockets.read(readings, [stream.target for stream in source.plan.streams]),
         connected=None
         if load is None
         else connected.read(source, load.plan.index, load.result, grid.edges_s),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from loadlens.model.plain import read
 from loadlens.model.profile import Profile
 
 PLAN_SCHEMA_VERSION = 1
@@ -345,6 +346,17 @@ class Plan:
     feeds: tuple[Feed, ...] = ()
     share: tuple[int, int] = field(default=(0, 1))
 
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Plan:
+        """Read what `to_json` wrote, now or in an earlier version.
+
+        Raises:
+            Unreadable: It is no plan.
+        """
+        share = content.get("share", {"index": 0, "of": 1})
+        streams = [_stream_as_written(stream) for stream in content["streams"]]
+        return read(cls, {**content, "share": [share["index"], share["of"]], "streams": streams})
+
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, nothing that is unset."""
         return json.dumps(_plan_as_dict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -355,6 +367,29 @@ class Plan:
         content.pop("record", None)
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stream_as_written(stream: Mapping[str, Any]) -> dict[str, Any]:
+    """A stream of plan.json under the names of the fields."""
+    connection = stream.get("connection", {})
+    reuse = connection.get("reuse", {"kind": "keep"})
+    scenarios = [
+        {**scenario, "steps": [_step_as_written(step) for step in scenario["steps"]]}
+        for scenario in stream["scenarios"]
+    ]
+    return {
+        **stream,
+        "connection": {**connection, "reuse": reuse["kind"], "requests": reuse.get("requests")},
+        "scenarios": scenarios,
+    }
+
+
+def _step_as_written(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **step,
+        "checks": [{**check, "bounds": check.get("is")} for check in step.get("checks", ())],
+        "extract": [{**extract, "source": extract["from"]} for extract in step.get("extract", ())],
+    }
 
 
 def _plan_as_dict(plan: Plan) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from loadlens.model.counters import Counters
 from loadlens.model.plain import Unreadable
 from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Plan
 from loadlens.record import (
     disk,
     effective_study,
@@ -64,11 +65,15 @@ class TrialRecord:
         return self.path.name
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan that the engine ran."""
-        content = disk.read_json(self._checked(layout.PLAN))
-        layout.version_of(content, self.path / layout.PLAN)
-        return content
+        path = self._checked(layout.PLAN)
+        content = disk.read_json(path)
+        layout.version_of(content, path)
+        try:
+            return Plan.from_json(content)
+        except (Unreadable, KeyError, TypeError, AttributeError) as fault:
+            raise RecordError(f"damaged: {type(fault).__name__} {fault}", where=str(path)) from None
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """One row a request, columns as in docs/reference/record.md; the engine's order.

@@ -14,6 +14,7 @@ import polars as pl
 from loadlens.model.counters import Counters
 from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Plan
 from loadlens.record import sample_rows as rows
 from tests.records import no_times, quantity, request_counts, step_result, stream_result
 from tests.unit.whatif.services import Load, Request, Trace
@@ -57,7 +58,7 @@ class Trial:
     case: Json
     block: int
     position: int
-    plan: Json
+    planned: Json  # plan.json
     trace: Trace | None
     names: Names
     status: TrialStatus = TrialStatus.COMPLETE
@@ -81,12 +82,16 @@ class Trial:
         return f"block-{self.block}"
 
     @property
+    def plan(self) -> Plan:
+        return Plan.from_json(self.planned)
+
+    @property
     def seconds(self) -> float:
-        return float(self.plan["warmup_ns"] + self.plan["duration_ns"]) / 1e9
+        return float(self.planned["warmup_ns"] + self.planned["duration_ns"]) / 1e9
 
     @property
     def warmup_s(self) -> float:
-        return float(self.plan["warmup_ns"]) / 1e9
+        return float(self.planned["warmup_ns"]) / 1e9
 
     @property
     def result(self) -> EngineResult | None:
@@ -94,7 +99,7 @@ class Trial:
 
     def _result(self) -> Json:
         """What stands under `engine` in trial.json."""
-        streams = [self._stream_result(i) for i in range(len(self.plan["streams"]))]
+        streams = [self._stream_result(i) for i in range(len(self.planned["streams"]))]
         return {
             "status": "complete",
             "reasons": [],
@@ -119,7 +124,7 @@ class Trial:
             due=len(requests), issued=len(requests), answered=len(requests), ok=ok,
             unexpected_status=len(requests) - ok,
         )  # fmt: skip
-        stream = self.plan["streams"][index]
+        stream = self.planned["streams"][index]
         of = [row for row in self.connected if row["stream"] == index]
         by = {"closed_by_client": 1, "closed_by_server": 2, "closed_by_error": 3}
         sides = {name: sum(row["closed_by"] == code for row in of) for name, code in by.items()}
@@ -140,13 +145,13 @@ class Trial:
 
     def _counter_rows(self) -> Iterator[Json]:
         for start in np.arange(0.0, self.seconds, INTERVAL_S):
-            for index, stream in enumerate(self.plan["streams"]):
+            for index, stream in enumerate(self.planned["streams"]):
                 done = [r for r in self._of(index) if start <= r.done < start + INTERVAL_S]
                 yield _counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index))
 
     def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
         found = []
-        for index, stream in enumerate(self.plan["streams"]):
+        for index, stream in enumerate(self.planned["streams"]):
             step = stream["scenarios"][0]["steps"][0]["name"]
             ok = [r for r in self._of(index) if r.status < 400 and r.done < self.seconds]
             places = np.array([int(r.done / INTERVAL_S) for r in ok])
@@ -333,7 +338,7 @@ def record(
                         case={k: case[k] for k in ("slug", "name", "experiment", "levels", "held_out")},
                         block=block,
                         position=len(made) + 1,
-                        plan=_plan(called, load),
+                        planned=_plan(called, load),
                         trace=service(load, level),
                         names=called,
                         services=[
@@ -371,6 +376,7 @@ def _plan(names: Names, load: Load) -> Json:
         return {
             "name": name, "role": role, "scenarios": [{"name": step, "weight": 1.0, "steps": steps}],
             "workload": workload, "connection": {"reuse": {"kind": "new"}}, "timeout_ns": 30_000_000_000,
+            "target": {"host": "127.0.0.1", "port": 8080, "authority": "127.0.0.1:8080"},
         }  # fmt: skip
 
     think = {"kind": "fixed", "ns": int(load.think_s * 1e9)}
@@ -380,6 +386,7 @@ def _plan(names: Names, load: Load) -> Json:
         opened = {"kind": "open", "rate_per_s": load.probe_rate}
         streams.append(stream(names.probe, "probe", names.probe, "GET", names.probe_path, opened))
     return {
+        "seed": load.seed,
         "streams": streams,
         "warmup_ns": int(load.seconds * WARMUP_SHARE * 1e9),
         "duration_ns": int(load.seconds * (1 - WARMUP_SHARE) * 1e9),

@@ -84,8 +84,8 @@ class DrivenTrial(Trial):
 
 def made_by(trial: Trial, told: Told, driver: str = "siege") -> DrivenTrial:
     given = {name: getattr(trial, name) for name in Trial.__dataclass_fields__}
-    alone = trial.plan | {"streams": [s for s in trial.plan["streams"] if s["role"] == "load"]}
-    return DrivenTrial(**(given | {"plan": alone}), told_by_it=told, driver=driver)
+    alone = trial.planned | {"streams": [s for s in trial.planned["streams"] if s["role"] == "load"]}
+    return DrivenTrial(**(given | {"planned": alone}), told_by_it=told, driver=driver)
 
 
 def run_of(*told: Told, users: Sequence[int] = (20,), driver: str = "siege") -> Run:

@@ -107,8 +107,8 @@ def test_a_request_far_older_than_all_others_leaves_a_lower_bound() -> None:
 
 def test_without_a_warm_up_unfinished_requests_stay_in_the_mean() -> None:
     trial = one_trial()
-    trial.plan["duration_ns"] += trial.plan["warmup_ns"]
-    trial.plan["warmup_ns"] = 0
+    trial.planned["duration_ns"] += trial.planned["warmup_ns"]
+    trial.planned["warmup_ns"] = 0
 
     edged = in_flight_at_the_end(trial, 4.4)
 

@@ -31,7 +31,7 @@ def foretold_and_run(work_s: float = 0.2, began: int = MADE + 1) -> records.Run:
             case={k: held[k] for k in ("slug", "name", "experiment", "levels", "held_out")},
             block=1,
             position=9,
-            plan=records._plan(made.NAMES, load),
+            planned=records._plan(made.NAMES, load),
             trace=loop(load, 1, work_s),
             names=made.NAMES,
             services=run.trials[0].services,

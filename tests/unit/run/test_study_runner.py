@@ -386,7 +386,7 @@ def test_every_case_runs_once_a_block_and_is_sealed(tmp_path: Path, scripted: ty
         ("2", "block-2"),
     ]
     assert [t.position for t in record.trials] == [1, 2, 3, 4]
-    assert {t.plan["streams"][0]["workload"]["users"] for t in record.trials} == {1, 2}
+    assert {t.plan.streams[0].workload.users for t in record.trials} == {1, 2}
     assert "listening" in record.trials[0].log("web")
     assert not list(record.path.rglob("live"))
     assert [e["event"] for e in record.events() if e["event"].startswith("trial")][:2] == [

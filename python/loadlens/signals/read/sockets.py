@@ -6,21 +6,22 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from loadlens.model.facts import KernelWatch, PortsWatch
+from loadlens.model.workload import Target
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def read(readings: pl.DataFrame, plan: Mapping[str, Any] | None = None) -> KernelWatch | None:
+def read(readings: pl.DataFrame, targets: Sequence[Target] = ()) -> KernelWatch | None:
     """Summarise the readings of a whole trial; none when sockets were not watched.
 
     Args:
         readings: Of all monitors.
-        plan: Of the trial: where its streams go.
+        targets: Destinations of the streams.
     """
     if readings.is_empty():
         return None
@@ -37,7 +38,7 @@ def read(readings: pl.DataFrame, plan: Mapping[str, Any] | None = None) -> Kerne
         retransmitted_syn=_rise(rows, "syn_retransmitted"),
         begun=_rise(rows, "connects_begun"),
         begun_s=_span_s(rows, "connects_begun"),
-        ports=_ports(rows, (plan or {}).get("streams", ())),
+        ports=_ports(rows, targets),
     )
 
 
@@ -58,7 +59,7 @@ def worst(watches: Sequence[KernelWatch | None]) -> KernelWatch | None:
     )
 
 
-def _ports(rows: pl.DataFrame, streams: Sequence[Mapping[str, Any]]) -> PortsWatch | None:
+def _ports(rows: pl.DataFrame, targets: Sequence[Target]) -> PortsWatch | None:
     """Where they were scarcest at any look."""
     there = _highest(rows, "ports_there")
     rests = {row["labels"]: float(row["value"]) for row in _of(rows, "port_rests_s").to_dicts()}
@@ -67,7 +68,7 @@ def _ports(rows: pl.DataFrame, streams: Sequence[Mapping[str, Any]]) -> PortsWat
     found = []
     for row in _of(rows, "ports_taken").to_dicts():
         to = str(json.loads(row["labels"]).get("to", ""))
-        is_load = any(_goes_to(stream["target"], to) for stream in streams)
+        is_load = any(_goes_to(target, to) for target in targets)
         found.append(PortsWatch(to, is_load, float(row["value"]), there, rests.get(row["labels"], 0.0)))
     return _scarcest(found)
 
@@ -76,13 +77,13 @@ def _scarcest(found: Sequence[PortsWatch]) -> PortsWatch | None:
     return max(found, key=lambda one: one.share, default=None)
 
 
-def _goes_to(target: Mapping[str, Any], to: str) -> bool:
+def _goes_to(target: Target, to: str) -> bool:
     """Whether a stream goes to an address; of a host with a name only the port is compared."""
     address, _, port = to.rpartition(":")
-    if port != str(target["port"]):
+    if port != str(target.port):
         return False
     try:
-        host = ipaddress.ip_address(str(target["host"]).strip("[]"))
+        host = ipaddress.ip_address(target.host.strip("[]"))
     except ValueError:
         return True
     return host == ipaddress.ip_address(address.strip("[]"))

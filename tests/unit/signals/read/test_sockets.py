@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from loadlens.model.facts import KernelWatch, PortsWatch
+from loadlens.model.workload import Target
 from loadlens.signals.read import sockets
 
 
@@ -79,9 +80,9 @@ def test_ports_count_where_they_were_scarcest() -> None:
     ],
 )
 def test_ports_where_the_load_goes_are_the_generators(to: str, host: str, is_load: bool) -> None:
-    plan = {"streams": [{"target": {"host": host, "port": 80}}]}
+    target = Target(host, 80, f"{host}:80")
 
-    found = sockets.read(readings((1, "ports_there", "{}", 100.0), *taken(to, 1, 9.0)), plan)
+    found = sockets.read(readings((1, "ports_there", "{}", 100.0), *taken(to, 1, 9.0)), [target])
 
     assert found is not None
     assert found.ports is not None
