@@ -32,9 +32,10 @@ def site(**keys: Any) -> Site:
 def case(users: int = 4, think_ms: int = 0, probes: bool = False) -> dict[str, Any]:
     think = {"kind": "fixed", "ns": think_ms * 1_000_000} if think_ms else {"kind": "none"}
     probe = {"name": "health", "workload": {"kind": "open", "rate_per_s": 5.0, "arrivals": "poisson"}}
+    page = {"name": "page", "method": "GET", "path": "/page", "think": {"kind": "none"}}
     return {
         "workload": {"kind": "closed", "users": users, "think": think},
-        "scenarios": [{"weight": 1.0, "steps": [{"name": "page", "think": {"kind": "none"}}]}],
+        "scenarios": [{"name": "visit", "weight": 1.0, "steps": [page]}],
         "probes": [probe] if probes else [],
     }
 
@@ -160,7 +161,7 @@ def test_work_that_varies_varies_as_the_whole_does() -> None:
 
 def test_repeated_steps_are_written_out() -> None:
     plan = case()
-    plan["scenarios"][0]["groups"] = [{"first": 0, "steps": 1, "repeat": 3}]
+    plan["scenarios"][0]["groups"] = [{"name": "", "first": 0, "steps": 1, "repeat": 3}]
 
     model = model_of(plan, site(), Structure("loop"), Values.typical(fit_of(class_fit())), 2.0, Span(1, 1), 1)
 

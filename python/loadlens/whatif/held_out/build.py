@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from loadlens.estimate.interval import Floats
-from loadlens.model.workload import visits
+from loadlens.model.plain import read
+from loadlens.model.workload import Closed, Open, Scenario, Think, workload_of
 from loadlens.whatif.held_out.parameters import Fit, Parameter
 from loadlens.whatif.held_out.site import Json, NoModel, Site
 
@@ -118,7 +119,8 @@ def model_of(
         rests = np.maximum(0.0, rests - values.aside)  # which is a part of the time alone as well
         route = _route(site, structure, names, works, rests, values.aside)
         classes.append({"name": one.name, "route": route})
-    streams = [{"name": LOAD, "load": _load(case["workload"]), "scenarios": _scenarios(case["scenarios"])}]
+    scenarios = [_scenario(read(Scenario, scenario)) for scenario in case["scenarios"]]
+    streams = [{"name": LOAD, "load": _load(workload_of(case["workload"])), "scenarios": scenarios}]
     for probe in values.fit.probes:
         plan = next(p for p in case["probes"] if p["name"] == probe.name)
         speed = min(site.speed, share)
@@ -127,7 +129,8 @@ def model_of(
         route = _route(site, structure, names, np.array([work]), rest, 0.0, is_probe=True)
         classes.append({"name": f"probe {probe.name}", "route": route})
         visit = {"weight": 1.0, "steps": [{"class": f"probe {probe.name}"}]}
-        streams.append({"name": f"probe {probe.name}", "load": _load(plan["workload"]), "scenarios": [visit]})
+        load = _load(workload_of(plan["workload"]))
+        streams.append({"name": f"probe {probe.name}", "load": load, "scenarios": [visit]})
     return {
         "schema_version": 1,
         "seed": seed,
@@ -221,41 +224,31 @@ def _rounded(value: float) -> float:
     return float(f"{max(0.0, float(value)):.6g}")
 
 
-def _load(workload: Json) -> dict[str, Any]:
-    if workload.get("profile") or workload.get("replay"):
+def _load(workload: Closed | Open) -> dict[str, Any]:
+    if workload.profile is not None or (isinstance(workload, Open) and workload.replay is not None):
         raise NoModel("its load changes over time; a model knows a level")
-    if workload["kind"] == "closed":
-        if workload.get("pace"):
+    if isinstance(workload, Closed):
+        if workload.pace is not None:
             raise NoModel("its users keep a pace; a model knows users who think")
-        return {"kind": "closed", "users": workload["users"], "think": _think(workload.get("think") or {})}
-    return {
-        "kind": "open",
-        "rate_per_s": workload["rate_per_s"],
-        "arrivals": workload.get("arrivals") or "constant",
-    }
+        return {"kind": "closed", "users": workload.users, "think": _think(workload.think)}
+    return {"kind": "open", "rate_per_s": workload.rate_per_s, "arrivals": workload.arrivals}
 
 
-def _think(think: Json) -> dict[str, Any]:
-    match think.get("kind", "none"):
-        case "fixed":
-            return {"kind": "fixed", "s": think["ns"] / 1e9}
+def _think(think: Think) -> dict[str, Any]:
+    match think.kind:
         case "uniform":
-            return {"kind": "uniform", "low_s": think["low_ns"] / 1e9, "high_s": think["high_ns"] / 1e9}
+            low_s, high_s = (think.low_ns or 0) / 1e9, (think.high_ns or 0) / 1e9
+            return {"kind": "uniform", "low_s": low_s, "high_s": high_s}
         case "exponential":
-            return {"kind": "exponential", "mean_s": think["mean_ns"] / 1e9}
+            return {"kind": "exponential", "mean_s": think.mean_s}
         case _:
-            return {"kind": "fixed", "s": 0.0}
+            return {"kind": "fixed", "s": think.mean_s}
 
 
-def _scenarios(scenarios: Sequence[Json]) -> list[dict[str, Any]]:
-    """Scenarios with their steps, repeated groups written out."""
-    found = []
-    for scenario in scenarios:
-        steps = scenario["steps"]
-        groups = scenario.get("groups") or ()
-        times = visits(len(steps), [(g["first"], g["steps"], g["repeat"]) for g in groups])
-        if any(count != times[0] for count in times) and any(count > 1 for count in times):
-            raise NoModel("groups of its steps repeat within an iteration; a model knows whole iterations")
-        once = [{"class": step["name"], "think": _think(step.get("think") or {})} for step in steps]
-        found.append({"weight": float(scenario["weight"]), "steps": once * times[0]})
-    return found
+def _scenario(scenario: Scenario) -> dict[str, Any]:
+    """A scenario with its steps, repeated groups written out."""
+    first, *others = scenario.visits
+    if any(count != first for count in others) and max(first, *others) > 1:
+        raise NoModel("groups of its steps repeat within an iteration; a model knows whole iterations")
+    once = [{"class": step.name, "think": _think(step.think)} for step in scenario.steps]
+    return {"weight": scenario.weight, "steps": once * first}

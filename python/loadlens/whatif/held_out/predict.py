@@ -18,6 +18,7 @@ from loadlens import engine
 from loadlens.errors import LoadlensError
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.trial import measure
+from loadlens.model.workload import Closed, workload_of
 from loadlens.study.plan.reporting import window_of
 from loadlens.whatif.held_out.build import LOAD, Span, Structure, Values, model_of
 from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
@@ -196,29 +197,23 @@ def _figures(model: Model, seed: int) -> list[dict[str, Any]]:
 
 def _span(model: Model) -> Span:
     """As long as a trial of the case is planned to be, or as many requests as are enough."""
-    case, closed = model.case, model.case["workload"]
+    case, workload = model.case, workload_of(model.case["workload"])
     alone = sum(c.alone.point for c in model.fit.classes) / len(model.fit.classes)
-    if closed["kind"] == "closed":
-        users = closed["users"]
-        rate = users / (alone + _mean_think(closed))
+    iterations = None
+    if isinstance(workload, Closed):
+        users, iterations = workload.users, workload.iterations
+        rate = users / (alone + workload.think.mean_s)
     else:
-        users, rate = 1, float(closed["rate_per_s"])
+        users, rate = 1, workload.peak_per_s
     most = MOST_REQUESTS / rate
     warmup = AUTO_WARMUP_S if case.get("warmup_ns") is None else case["warmup_ns"] / 1e9
     if case.get("duration_ns") is not None:
         counted = case["duration_ns"] / 1e9
     else:
-        counted = float(closed.get("requests") or closed.get("iterations") or MOST_REQUESTS) / rate
+        counted = float(workload.requests or iterations or MOST_REQUESTS) / rate
         warmup = 0.0
     settled = 3 * users * alone / model.site.members  # about three rounds through one server of each member
     return Span(min(max(warmup, 0.05 * most), max(most, settled)), min(counted, max(most, settled)))
-
-
-def _mean_think(workload: Json) -> float:
-    think = workload.get("think") or {}
-    if think.get("kind") == "uniform":
-        return float(think["low_ns"] + think["high_ns"]) / 2e9
-    return float(think.get("ns") or think.get("mean_ns") or 0) / 1e9
 
 
 def _metrics(outcome: Mapping[str, Any]) -> list[tuple[tuple[str, str | None], float]]:
