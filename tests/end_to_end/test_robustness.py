@@ -111,7 +111,7 @@ def test_one_that_never_is_ready_is_named_with_what_was_seen(kind: Kind, manners
         kind.bed(f"say=still-thinking {manners}", ready=Ready("/", within_s=within)).start()
 
     assert raised.value.code == ExitCode.TESTBED
-    assert "give it longer" in (raised.value.hint or "")
+    assert "allow more time" in (raised.value.hint or "")
 
 
 def test_one_that_ignores_its_signal_is_killed_and_told(kind: Kind) -> None:

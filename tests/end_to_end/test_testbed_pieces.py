@@ -246,7 +246,7 @@ def test_missing_programs_are_named_all_at_once_with_the_command_that_installs_t
         "this machine lacks no-such-server (for api), elixir (for web, job), no-such-tool (for web)"
     )
     assert raised.value.hint == (
-        "apt-get install elixir; put no-such-server, no-such-tool on the PATH, or mend the spelling"
+        "apt-get install elixir; put no-such-server, no-such-tool on the PATH, or check the spelling"
     )
     assert not (folder / "cache").exists()
 
@@ -264,7 +264,7 @@ def test_a_reset_by_sql_puts_the_data_back_and_sees_that_it_did(folder: Path, ma
         bed.reset(put_back)
         left = psql(bed, "select count(*) from t")
         psql(bed, "insert into t values (3)")
-        with pytest.raises(TestbedError, match="the data are not as they should be") as untrue:
+        with pytest.raises(TestbedError, match="the data are not as expected") as untrue:
             bed.reset(replace(put_back, sql=None))
         with pytest.raises(TestbedError, match=r"db\.reset\.sql failed") as wrong:
             bed.reset(replace(put_back, sql="truncate nothing"))

@@ -1,6 +1,6 @@
-"""What is under test: its processes, when they are ready, how their data are put back, how they end.
+"""The system under test: building, starting, readiness, data resets and shutdown of its processes.
 
-Nothing here knows of load or of measuring.
+Nothing here depends on load or on measurement.
 """
 
 from __future__ import annotations

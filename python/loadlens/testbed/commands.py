@@ -1,4 +1,4 @@
-"""Commands of a study file: as arguments, and how long they may take."""
+"""Commands of a study file as arguments, and their time limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMMAND_WITHIN_S = 600.0  # setup, reset and verify commands
 
 
 def arguments(text: str, names: Names, *, where: str) -> tuple[str, ...]:
-    """A command line as arguments; names are filled after splitting, so a path with a space stays one."""
+    """Split a command line and fill its names; a path with a space stays one argument."""
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""The lab's end of the keeper: start processes, see how they stand, end them.
+"""The lab's end of the keeper: start processes, poll their state, end them.
 
-What must hold: whatever becomes of the lab, the keeper or a service, nothing of the testbed stays behind.
-While the keeper lives it sees to that (`keeper_process.py`); if the keeper itself is killed, the next call
-here notices, ends everything that carries the testbed's mark, and says so.
+Invariant: whatever happens to the lab, the keeper or a service, no process of the testbed stays behind. The
+keeper ensures this while it lives (`keeper_process.py`). If the keeper itself is killed, the next call here
+ends every process that carries the testbed's mark, and raises `KeeperLost`.
 """
 
 from __future__ import annotations
@@ -43,35 +43,35 @@ class Command:
     stop_signal: signal.Signals = signal.SIGTERM
     cpus: tuple[int, ...] | None = None
     cgroups: tuple[Path, ...] = ()  # the `cgroup.procs` files to join; the keeper removes the groups
-    follow: bool = False  # its output is also handed out by `standing`
-    account: tuple[int, int] | None = None  # user and group to run as; none: ours
+    follow: bool = False  # `standing` also returns its output
+    account: tuple[int, int] | None = None  # user and group to run as; None: those of the lab
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a process stands."""
+    """State of a process."""
 
-    status: int | None  # none: runs; negative: ended by that signal
-    drained: bool  # nobody holds its output any more
-    output: str  # new whole lines, of a followed process
-    ended_ns: int | None = None  # when that was seen, CLOCK_MONOTONIC
-    cpu_s: float | None = None  # of it and of all that it waited for, once it has ended
+    status: int | None  # None: running; negative: number of the signal that ended it
+    drained: bool  # no process holds its output any more
+    output: str  # new complete lines of a followed process
+    ended_ns: int | None = None  # when its end was seen, CLOCK_MONOTONIC
+    cpu_s: float | None = None  # of the process and of the children it waited for, once it has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A process that should have been gone."""
+    """A process that outlived its service."""
 
     pid: int
     command: str
 
 
 class KeeperLost(TestbedError):
-    """The keeper ended before its time; what it kept has been ended."""
+    """The keeper ended unexpectedly; its processes have been ended."""
 
 
 class Keeper:
-    """Starts the processes of one testbed and holds them until `close`."""
+    """Starts the processes of one testbed and ends them at `close`."""
 
     def __init__(
         self,
@@ -85,10 +85,10 @@ class Keeper:
 
         Args:
             marker: The run's id; every process carries it as LOADLENS_RUN.
-            scratch: Folders that are removed at the end, also when the lab dies, but those that `keep` named.
+            scratch: Folders removed at the end, even if the lab dies, unless passed to `keep`.
             secret_values: Masked in the output of every process.
-            hold: Descriptors that stay open as long as the keeper lives, such as that of a lock: whoever
-                waits for it must not begin before what is left of a dead lab is gone.
+            hold: Descriptors that stay open as long as the keeper lives, such as that of a lock: a run that
+                waits for the lock must not begin before the remains of a dead lab are gone.
         """
         self._marker = marker
         self._scope = f"{marker}-{randomness.token_hex(4)}"
@@ -99,7 +99,7 @@ class Keeper:
         self._lost: KeeperLost | None = None
         self._closed = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
-        # the interpreter may need these to start at all; nothing else of our environment goes to the keeper
+        # the interpreter may need these to start; the keeper gets nothing else of our environment
         libraries = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
         ours, theirs = socket.socketpair()
         with theirs:
@@ -125,19 +125,19 @@ class Keeper:
 
     @property
     def pid(self) -> int:
-        """Of the keeper process itself."""
+        """Process ID of the keeper itself."""
         return self._process.pid
 
     def mark(self, name: str) -> str:
-        """The environment entry that the processes of this name carry."""
+        """Return the environment entry that the processes of this name carry."""
         return f"{keeper_process.SERVICE_VARIABLE}={self._scope}:{name}"
 
     def keep(self, folder: Path) -> None:
-        """Let a folder of the scratch stay after all: what is in it is whole."""
+        """Keep a scratch folder after all: its content is complete."""
         self._ask("keep", folder=str(folder.resolve()))
 
     def spawn(self, name: str, command: Command) -> int:
-        """Start a process in a session of its own; its pid.
+        """Start a process in a session of its own, and return its pid.
 
         Raises:
             TestbedError: The command could not be started; the message begins with the name.
@@ -166,31 +166,31 @@ class Keeper:
         return int(reply["pid"])
 
     def standing(self) -> dict[str, Standing]:
-        """How every process stands that was started here."""
+        """Return the state of every process started here."""
         reply = self._ask("poll")
         return {name: Standing(**standing) for name, standing in reply["children"].items()}
 
     def last_lines(self, name: str, lines: int = _TAIL_LINES) -> tuple[str, ...]:
-        """The last lines of what a process said."""
+        """Return the last lines of a process's output."""
         text = self._ask("tail", id=name, size=_TAIL_BYTES)["text"]
         return tuple(line.rstrip()[:400] for line in text.splitlines() if line.strip())[-lines:]
 
     def signal(self, name: str, number: int) -> None:
-        """Signal a process if it still runs; not its children."""
+        """Signal a process if it still runs, but not its children."""
         self._ask("signal", id=name, signal=int(number))
 
     def leftovers(self, name: str | None, *, kill: bool) -> tuple[Leftover, ...]:
-        """What is alive of a process and all that came from it; of everything here without a name."""
+        """Return the live processes among a named process and its descendants; among all without a name."""
         reply = self._ask("end", id=name, kill=kill)
         return tuple(Leftover(**left) for left in reply["left"])
 
     def end(self, name: str | None) -> tuple[Leftover, ...]:
-        """Kill a process and all that came from it, until nothing is left; what had to be killed."""
+        """Kill a process and its descendants until none is left, and return the killed processes."""
         killed: dict[int, Leftover] = {}
         until = time.monotonic() + END_WITHIN_S
         while left := self.leftovers(name, kill=True):
             for process in left:
-                # the first look counts: one that is just ending has no command line any more
+                # the first reading counts: a process about to end has no command line any more
                 killed.setdefault(process.pid, process)
             if time.monotonic() > until:
                 break
@@ -211,12 +211,13 @@ class Keeper:
         Args:
             name: For messages.
             command: With `follow`, its output goes to `on_line` too.
-            within_s: After which it has failed.
-            on_line: Gets its output, line by line.
-            on_turn: Called some ten times a second while it runs.
+            within_s: Time limit.
+            on_line: Receives its output, line by line.
+            on_turn: Called about ten times per second while it runs.
 
         Raises:
-            TestbedError: It could not be started, failed, or did not end in time; with its last words.
+            TestbedError: The command could not be started, failed, or did not end in time; the error carries
+                its last output.
         """
         self.spawn(name, command)
         until = time.monotonic() + within_s
@@ -241,15 +242,15 @@ class Keeper:
             raise self.failure(name, f"{name} failed: {ending(standing.status)}", command.log)
 
     def failure(self, name: str, words: str, log: Path | None, *, hint: str | None = None) -> TestbedError:
-        """An error that carries the last lines of what a process said."""
+        """Return an error that carries the last lines of a process's output."""
         lines = self.last_lines(name)
-        said = "\n".join(f"    {line}" for line in lines) if lines else "    (it said nothing)"
+        shown = "\n".join(f"    {line}" for line in lines) if lines else "    (no output)"
         return TestbedError(
-            f"{words}; its last lines:\n{said}", where=None if log is None else str(log), hint=hint
+            f"{words}; its last lines:\n{shown}", where=None if log is None else str(log), hint=hint
         )
 
     def close(self) -> tuple[Leftover, ...]:
-        """End the keeper and whatever still runs here; what had to be killed."""
+        """End the keeper and everything that still runs here, and return the killed processes."""
         if self._closed:
             return ()
         try:
@@ -286,7 +287,7 @@ class Keeper:
                 self._asked += 1
                 message = json.dumps({"op": operation, "number": self._asked, **request})
                 self._door.sendall(message.encode() + b"\n")
-                # a Ctrl-C may have come between an earlier request and its reply: that one is passed over
+                # a Ctrl-C may have come between an earlier request and its reply: skip that reply
                 while (reply := self._next_reply())["number"] != self._asked:
                     pass
             except OSError as error:
@@ -305,21 +306,21 @@ class Keeper:
         return reply
 
     def _give_up(self, error: OSError) -> KeeperLost:
-        """End by hand what the keeper kept."""
+        """End the processes of the lost keeper."""
         self._process.kill()
         self._process.wait()
         self._complaints.seek(0)
         words = self._complaints.read().decode(errors="replace").strip().splitlines()
         left = self._end_by_mark()
-        said = f": {words[-1]}" if words else f" ({ending(self._process.returncode)})"
+        reason = f": {words[-1]}" if words else f" ({ending(self._process.returncode)})"
         return KeeperLost(
-            f"the keeper of the testbed was lost{said}; the services were ended"
+            f"the keeper of the testbed was lost{reason}; the services were ended"
             + (f", {len(left)} processes could not be" if left else ""),
-            hint="run it again; if it was not you who ended the keeper, this is our bug",
+            hint="run it again; unless you ended the keeper, please report this as a bug",
         )
 
     def _end_by_mark(self) -> list[int]:
-        """Kill everything that carries the testbed's mark or is in a session of its; the pids that resist."""
+        """Kill every process with the testbed's mark or in one of its sessions; return surviving pids."""
         entries = [f"{keeper_process.SERVICE_VARIABLE}={self._scope}:".encode()]
         until = time.monotonic() + END_WITHIN_S
         while True:
@@ -334,7 +335,7 @@ class Keeper:
 
 
 def ending(status: int) -> str:
-    """How a process ended, in words."""
+    """Describe an exit status."""
     if status >= 0:
         return f"exit status {status}"
     try:

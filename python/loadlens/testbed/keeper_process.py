@@ -29,8 +29,8 @@ KEEPER_VARIABLE = "LOADLENS_KEEPER"  # on keepers, which end by themselves
 
 KEPT_HEAD_BYTES = 512 * 1024
 KEPT_TAIL_BYTES = 500 * 1024  # head, tail and the line between them stay below 1 MiB
-FOLLOWED_BYTES = 256 * 1024  # output waiting for the lab, for commands whose output it shows
-GRACE_S = 1.0  # between TERM and KILL when the lab is gone; nothing may be left 3 s after its end
+FOLLOWED_BYTES = 256 * 1024  # buffered output of commands whose output the lab shows
+GRACE_S = 1.0  # between TERM and KILL when the lab is gone; no process may be left 3 s after its end
 FORCED_S = 1.5
 
 _PR_SET_PDEATHSIG = 1
@@ -42,7 +42,7 @@ _F_SETPIPE_SZ = 1031
 
 
 class Process(NamedTuple):
-    """One live process; `started` tells it from a later one with the same pid."""
+    """One live process; `started` distinguishes it from a later one with the same pid."""
 
     pid: int
     parent: int
@@ -51,7 +51,7 @@ class Process(NamedTuple):
 
 
 def read_process(pid: int) -> Process | None:
-    """The process with this pid; none if it is gone or only waits to be reaped."""
+    """Return the process with this pid; None if it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -63,13 +63,13 @@ def read_process(pid: int) -> Process | None:
 
 
 def all_processes() -> dict[int, Process]:
-    """Every live process by pid."""
+    """Return every live process by pid."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
     return {process.pid: process for process in map(read_process, pids) if process is not None}
 
 
 def carries(pid: int, *entries: bytes) -> bool:
-    """Whether the environment that the process was started with holds one of the entries.
+    """True if the environment that the process was started with holds one of the entries.
 
     An entry ends with `=value` in full, or with `:` to match the beginning of a value.
     """
@@ -86,34 +86,34 @@ def carries(pid: int, *entries: bytes) -> bool:
 def members(
     processes: dict[int, Process], *, roots: Iterable[int], sessions: Iterable[int], entries: Iterable[bytes]
 ) -> list[Process]:
-    """The processes below the roots, in the sessions or marked with an entry, and all their descendants.
+    """Return the processes below the roots, in the sessions or marked with an entry, and their descendants.
 
     Keepers and the caller are left out: a keeper ends by itself once its own processes have ended.
     """
     wanted_sessions, marks = set(sessions), tuple(entries)
-    found = set(roots)
+    pids = set(roots)
     for process in processes.values():
         if process.session in wanted_sessions or (marks and carries(process.pid, *marks)):
-            found.add(process.pid)
+            pids.add(process.pid)
     children: dict[int, list[int]] = {}
     for process in processes.values():
         children.setdefault(process.parent, []).append(process.pid)
-    waiting = list(found)
+    waiting = list(pids)
     while waiting:
         for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
+            if child not in pids:
+                pids.add(child)
                 waiting.append(child)
     keeper_entry = f"{KEEPER_VARIABLE}=1".encode()
     return [
         processes[pid]
-        for pid in sorted(found)
+        for pid in sorted(pids)
         if pid in processes and pid != os.getpid() and not carries(pid, keeper_entry)
     ]
 
 
 def command_of(pid: int) -> str:
-    """The command line of a process, cut to what a message can hold."""
+    """Return the command line of a process, shortened for a message."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             text = file.read(4096).replace(b"\0", b" ").decode(errors="replace").strip()
@@ -123,7 +123,7 @@ def command_of(pid: int) -> str:
 
 
 def send(process: Process, number: int) -> None:
-    """Signal this process and no other that may have taken its pid since."""
+    """Signal this process, and never a later one that reuses its pid."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -133,7 +133,7 @@ def send(process: Process, number: int) -> None:
         if now is not None and now.started == process.started:
             signal.pidfd_send_signal(descriptor, number)
     except (ProcessLookupError, PermissionError):
-        pass  # ended meanwhile, or runs as somebody whom we may not signal: the caller looks again
+        pass  # ended meanwhile, or runs as a user we may not signal: the caller checks again
     finally:
         os.close(descriptor)
 
@@ -142,7 +142,7 @@ def send(process: Process, number: int) -> None:
 
 
 class Output:
-    """What a process says: the first and the last half MiB, written to its log; secrets masked."""
+    """Output of a process: the first and the last half MiB, written to its log with secrets masked."""
 
     def __init__(self, log: str | None, *, secrets: tuple[bytes, ...], follow: bool) -> None:
         self._file = -1
@@ -150,7 +150,7 @@ class Output:
             self._file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._secrets = secrets
         self._overlap = max((len(secret) for secret in secrets), default=1) - 1
-        self._held = b""  # could be the beginning of a secret
+        self._held = b""  # possibly the beginning of a secret
         self._follow = follow
         self._followed = bytearray()
         self._tail = bytearray()
@@ -167,7 +167,7 @@ class Output:
         self._keep(data)
 
     def _begun_secret(self, data: bytes) -> int:
-        """Length of the longest end of the data that could be the beginning of a secret."""
+        """Return the length of the longest suffix of the data that could begin a secret."""
         for length in range(min(self._overlap, len(data)), 0, -1):
             if any(secret.startswith(data[-length:]) for secret in self._secrets):
                 return length
@@ -187,18 +187,18 @@ class Output:
                 del self._followed[:-FOLLOWED_BYTES]
 
     def take_followed(self) -> str:
-        """Whole lines that came since the last call; the rest of a line waits."""
+        """Return complete lines received since the last call; an incomplete line stays buffered."""
         cut = self._followed.rfind(b"\n") + 1
         text = self._followed[:cut].decode(errors="replace")
         del self._followed[:cut]
         return text
 
     def last(self, size: int) -> str:
-        """The last `size` bytes as text."""
+        """Return the last `size` bytes as text."""
         return self._tail[-size:].decode(errors="replace")
 
     def finish(self) -> None:
-        """Write what is still only in memory; harmless when done twice."""
+        """Write buffered output to the log; safe to call twice."""
         held, self._held = self._held, b""
         self._keep(held)
         if self._follow and self._followed and not self._followed.endswith(b"\n"):
@@ -223,7 +223,7 @@ class Output:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
                 raise
-            # a full disk ends the log; the service and the draining of its output go on
+            # a full disk ends the log; the service keeps running and its output is still drained
             os.close(self._file)
             self._file = -1
 
@@ -237,7 +237,7 @@ class Child:
         self.stop_signal = stop_signal
         self.output = output
         self.groups: list[str] = []  # control groups that are its own
-        self.pipe = -1  # the reading end of its output; -1: closed by all who held it
+        self.pipe = -1  # read end of its output; -1: every holder has closed it
         self.status: int | None = None  # as Popen.returncode
         self.ended_ns: int | None = None
         self.cpu_s: float | None = None
@@ -277,25 +277,25 @@ class Keeper:
         self._poll.register(door, select.POLLIN)
 
     def serve(self) -> None:
-        """Until the lab says quit, closes its end, or dies in any other way."""
+        """Serve until the lab sends `quit`, closes its end, or dies."""
         try:
             while True:
                 self._turn(1000)
                 while b"\n" in self._received:
                     line, _, self._received = self._received.partition(b"\n")
                     if self._answer(json.loads(line)):
-                        self._remove_scratch()  # also if the lab dies before it comes to that itself
+                        self._remove_scratch()  # the lab may die before it removes the folders itself
                         return
                 if os.getppid() != self._lab_pid:
                     raise Gone  # some child of the lab still holds the other end of the socket
         except (Gone, ConnectionError):
             self._clean_up()
         except BaseException:
-            self._clean_up()  # a bug of ours must not leave services behind
+            self._clean_up()  # a bug in the keeper must not leave services behind
             raise
 
     def _turn(self, timeout_ms: int) -> None:
-        """One round: drain output, reap, read what the lab wants."""
+        """Run one round: drain output, reap children, read requests of the lab."""
         for descriptor, _ in self._poll.poll(timeout_ms):
             if descriptor == self._wake:
                 os.read(self._wake, 4096)
@@ -355,7 +355,7 @@ class Keeper:
         self._marker = request["marker"].encode()
         self._scope = request["scope"].encode()
         self._scratch = request["scratch"]
-        # longest first: one secret may hold another
+        # longest first: one secret may contain another
         self._secrets = tuple(sorted((s.encode() for s in request["secrets"]), key=len, reverse=True))
         return {"pid": os.getpid()}
 
@@ -372,7 +372,7 @@ class Keeper:
         except OSError as error:
             raise Refused(f"its log cannot be written: {error}") from error
         reading, writing = os.pipe()
-        with contextlib.suppress(OSError):  # over the user's allowance for pipes: slower, but it works
+        with contextlib.suppress(OSError):  # beyond the user's limit for pipes: slower, but correct
             fcntl.fcntl(reading, _F_SETPIPE_SZ, 1 << 20)
         os.set_blocking(reading, False)
         try:
@@ -395,10 +395,10 @@ class Keeper:
         return self._scope + b":" + name.encode()
 
     def _do_poll(self, request: dict[str, Any]) -> dict[str, Any]:
-        """How every process stands; the output of followed ones, all of it of those that ended."""
+        """Return the state of every process, and the new output of followed ones (all of it once ended)."""
         for child in self._children.values():
             if child.status is not None and child.pipe >= 0:
-                self._drain(child.pipe)  # it may have spoken and ended since the pipe was looked at
+                self._drain(child.pipe)  # it may have written and ended since the pipe was last read
         standing = {
             name: {
                 "status": child.status,
@@ -414,7 +414,7 @@ class Keeper:
     def _do_tail(self, request: dict[str, Any]) -> dict[str, Any]:
         child = self._children[request["id"]]
         if child.pipe >= 0:
-            self._drain(child.pipe)  # the last words may still be in the pipe
+            self._drain(child.pipe)  # the last output may still be in the pipe
         return {"text": child.output.last(request["size"])}
 
     def _do_signal(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -424,7 +424,7 @@ class Keeper:
         return {}
 
     def _do_end(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Name what is left of one process, or of everything here; KILL it. Ask again until nothing is."""
+        """List the live processes of one name or of all, and kill them if asked to; callers repeat it."""
         processes = all_processes()
         if request["id"] is None:
             left = members(
@@ -449,7 +449,7 @@ class Keeper:
     # the lab is gone
 
     def _clean_up(self) -> None:
-        """End everything of the run, first asking, then by force; remove its scratch folders."""
+        """End every process of the run by its stop signal, then by KILL; remove the scratch folders."""
         self._poll.unregister(self._door)
         stop_signals = {
             child.pid: child.stop_signal for child in self._children.values() if child.status is None
@@ -468,13 +468,13 @@ class Keeper:
     def _remove_scratch(self) -> None:
         left = [folder for folder in self._scratch if os.path.exists(folder)]
         if left:
-            import shutil  # dear to import; a lab that ends in order has removed the folders already
+            import shutil  # slow to import; a lab that ends normally has removed the folders already
 
             for folder in left:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _everything(self) -> list[Process]:
-        """All descendants, and all that carries the marker of the run."""
+        """Return all descendants, and every process that carries the marker of the run."""
         return members(
             all_processes(),
             roots=[os.getpid()],
@@ -488,13 +488,13 @@ class Keeper:
         for child in self._children.values():
             child.output.finish()
             for group in child.groups:
-                with contextlib.suppress(OSError):  # empty now, unless something could not be ended
+                with contextlib.suppress(OSError):  # empty now, unless a process could not be ended
                     os.rmdir(group)
 
 
 def _start(request: dict[str, Any], output: int) -> int:
-    """Fork and exec in a session of its own; the reason, if the command could not be started."""
-    report_read, report_write = os.pipe()  # closed by exec: nothing to read means that it went well
+    """Fork and exec in a new session; raise `Refused` with the reason if the command could not be started."""
+    report_read, report_write = os.pipe()  # closed by exec: end of file means success
     prctl = _prctl()
     pid = os.fork()
     if pid == 0:
@@ -505,8 +505,8 @@ def _start(request: dict[str, Any], output: int) -> int:
             for words, step in _placing(request):
                 stage = words
                 step()
-            # should the keeper be killed together with the lab, the services do not stay behind; after the
-            # change of account, which clears it
+            # ends the services if the keeper is killed together with the lab; set after the change of
+            # account, which clears it
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
@@ -536,9 +536,9 @@ def _start(request: dict[str, Any], output: int) -> int:
 
 
 def _program(request: dict[str, Any]) -> int | None:
-    """The program opened while we may: another user cannot look into a folder of ours, such as the cache.
+    """Open the program while we may: another user cannot read our folders, such as the cache.
 
-    None where it runs under our own account, or is a script: an interpreter has to reach that itself.
+    None if it runs under our own account, or is a script: an interpreter has to open a script itself.
     """
     if request["account"] is None:
         return None
@@ -552,7 +552,7 @@ def _program(request: dict[str, Any]) -> int | None:
 
 
 def _placing(request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What puts the new process on its CPUs, into its control groups and under its account."""
+    """Yield the steps that put the new process on its CPUs, into its control groups and under its account."""
     if request["cpus"] is not None:
         yield "placed on its CPUs", lambda: os.sched_setaffinity(0, request["cpus"])
     for file in request["cgroups"]:

@@ -1,4 +1,4 @@
-"""Values of this machine that a study asks for: a command, run once, whose last line is the value."""
+"""Machine-specific values for a study: run a command once and take its last line as the value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST = 200  # characters of a value
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What came of one command."""
+    """Value printed by one calibration command."""
 
     service: str
     name: str
@@ -40,22 +40,22 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
     """Run a service's calibration; nothing else of the study runs meanwhile.
 
     The command has the service's folder, environment and limits. Variables that name ports or other services
-    are left out: there are none yet.
+    are left out, because neither exists yet.
 
     Raises:
-        TestbedError: It failed, or its last line is no value; with its last words.
+        TestbedError: The command failed (the error carries its last output), or its last line is no value.
     """
     wanted = service.calibrate
-    assert wanted is not None, "asked of services with a calibration only"
+    assert wanted is not None, "only services with a calibration get here"
     where = f"services.{service.name}.calibrate"
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="loadlens-calibrate-"))
     placement = Placement()
     try:
         names = Names({"host": HOST, "scratch": str(folder)})
-        known = replace(service, env=tuple(pair for pair in service.env if names.knows_all(pair[1])))
+        without_ports = replace(service, env=tuple(pair for pair in service.env if names.knows_all(pair[1])))
         environment, hidden = environment_of(
-            known, names, prepared.environment(service.name), where=f"services.{service.name}"
+            without_ports, names, prepared.environment(service.name), where=f"services.{service.name}"
         )
         place = placement.place(
             f"{service.name}.calibrate", service.limits, where=f"services.{service.name}.limits"
@@ -94,9 +94,9 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
 def _value(lines: list[str], wanted: Calibrate, where: str) -> Scalar:
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if not last or len(last) > LONGEST:
-        said = f"a line of {len(last):,} characters" if last else "nothing"
+        printed = f"a line of {len(last):,} characters" if last else "nothing"
         raise TestbedError(
-            f"the calibration of ${wanted.gives} printed {said}",
+            f"the calibration of ${wanted.gives} printed {printed}",
             where=f"{where}.run",
             hint="print the value alone on the last line",
         )

@@ -1,9 +1,9 @@
-"""Where a replica may run and how much it may take: CPU set, share of CPU time, memory.
+"""Resource limits of a replica: CPU set, CPU quota, memory.
 
-A CPU set needs no right. The other limits need a control group that we may make, of version 1 or 2; where the
-machine does not allow that, the study is refused: a limit that does not hold would be worse than none. The
-period of the quota is short (10 ms) by default, because with the kernel's 100 ms a throttled service shows
-latency steps of up to 100 ms that are the lab's doing.
+A CPU set needs no privilege. The other limits need a control group (version 1 or 2) that we may create; where
+that is impossible, the study is refused, because a limit that does not hold is worse than none. The quota
+period is short (10 ms) by default: with the kernel's 100 ms, a throttled service shows latency steps of up to
+100 ms that the lab itself causes.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from loadlens.errors import TestbedError
 from loadlens.machine.cgroups import around, cpu_quota, words
 from loadlens.model.topology import Limits
 
-_LEAST_QUOTA_US = 1_000  # the kernel refuses less
+_LEAST_QUOTA_US = 1_000  # the kernel's minimum
 _MEMORY_BOUNDS = ("memory.max", "memory.limit_in_bytes")
 _REMOVE_WITHIN_S = 1.0  # a group can be removed once its last process has been reaped
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one replica is confined to."""
+    """CPU set and control groups of one replica."""
 
     cpus: tuple[int, ...] | None = None
     groups: tuple[Path, ...] = ()  # folders of control groups
 
     @property
     def doors(self) -> tuple[Path, ...]:
-        """The files through which a process joins the groups."""
+        """The `cgroup.procs` files through which a process joins the groups."""
         return tuple(folder / "cgroup.procs" for folder in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class _Control:
-    """One controller and what is written into a group of it, by version."""
+    """One controller, and the files and values of its limit, by control group version."""
 
     name: str
     v1: tuple[tuple[str, str], ...]
@@ -56,10 +56,10 @@ class Placement:
         self._made: list[Path] = []
 
     def place(self, name: str, limits: Limits, *, where: str) -> Place:
-        """Make what the limits need.
+        """Create the control groups that the limits need.
 
         Raises:
-            TestbedError: A limit cannot be held here.
+            TestbedError: A limit cannot be enforced here.
         """
         if limits.cpus is not None:
             _check_cpus(name, limits.cpus, where)
@@ -68,7 +68,7 @@ class Placement:
         return Place(limits.cpus, tuple(groups))
 
     def remove(self) -> None:
-        """Remove the groups; their processes have ended."""
+        """Remove the groups, whose processes have ended."""
         until = time.monotonic() + _REMOVE_WITHIN_S
         while self._made:
             try:
@@ -85,7 +85,7 @@ class Placement:
         why = "no control group hierarchy has this controller"
         for version, parent in around(control.name, proc=self._proc):
             folder = parent / f"loadlens-{self._token}-{name}"
-            # Version 2 has one group for all controllers: a process can be in no other beside it.
+            # Version 2 has one group for all controllers: a process belongs to exactly one.
             is_new = folder not in self._made
             try:
                 if is_new:
@@ -113,20 +113,20 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What holds for a running process, as the kernel says it; none: no bound of ours, or unreadable."""
+    """Limits in force for a running process, read from the kernel; None: not set by us, or unreadable."""
 
-    cpus: tuple[int, ...] | None  # those that it may run on
-    cpu: float | None  # cores of its quota
+    cpus: tuple[int, ...] | None  # CPUs that it may run on
+    cpu: float | None  # quota, in cores
     memory_bytes: int | None
-    groups: tuple[str, ...]  # folders of our groups that it is in
+    groups: tuple[str, ...]  # folders of its control groups, of those we made
 
 
 def held(pid: int, groups: Iterable[str]) -> Held:
-    """Read back what one of our processes is confined to.
+    """Read back the limits of one of our processes.
 
     Args:
         pid: The process.
-        groups: Folders of the control groups that were made for it; those that it is not in do not count.
+        groups: Folders of the control groups made for it; groups that it did not join do not count.
     """
     own = [folder for folder in map(Path, groups) if str(pid) in words(folder / "cgroup.procs")]
     cpu = memory = None
@@ -149,7 +149,7 @@ def _check_cpus(name: str, cpus: tuple[int, ...], where: str) -> None:
         raise TestbedError(
             f"{name} cannot be placed on CPUs {shown}",
             where=f"{where}.cpus",
-            hint=f"this machine lets us use {', '.join(map(str, sorted(allowed)))}",
+            hint=f"the lab may use CPUs {', '.join(map(str, sorted(allowed)))}",
         )
 
 
@@ -190,7 +190,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Into a file of the kernel: one that is not there must not be made."""
+    """Write to a kernel file, without ever creating one."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, text.encode())

@@ -1,8 +1,8 @@
 """Free TCP ports for the services, each handed out once on this machine.
 
-Ports are taken from below the kernel's ephemeral range, so that no outgoing connection, least of all one of
-the generator's many, sits on a port between the moment it is chosen and the moment the service binds it. A
-socket name in the abstract namespace holds each port against other labs; the kernel frees it when we die.
+Ports are taken from below the kernel's ephemeral range, so that no outgoing connection (the generator
+opens many) takes a port between its choice and the moment the service binds it. A socket name in the abstract
+namespace reserves each port against other labs; the kernel frees the name when the lab dies.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Ports:
         self._claims: dict[int, socket.socket] = {}
 
     def take(self) -> int:
-        """A port that nobody listens on and no other lab holds.
+        """Return a port without a listener that no other lab has reserved.
 
         Raises:
-            TestbedError: None was found.
+            TestbedError: No port is free.
         """
         low, high = _candidates()
         for _ in range(_ATTEMPTS):
@@ -41,7 +41,9 @@ class Ports:
                 continue
             self._claims[port] = claim
             return port
-        raise TestbedError(f"no free TCP port between {low} and {high}", hint="see who holds them: ss -ltnp")
+        raise TestbedError(
+            f"no free TCP port between {low} and {high}", hint="list the processes that hold them: ss -ltnp"
+        )
 
     def release(self) -> None:
         """Give all ports back."""
@@ -51,10 +53,10 @@ class Ports:
 
 
 def is_free(port: int) -> bool:
-    """Whether a service could bind the port now."""
+    """True if a service could bind the port now."""
     for address in (HOST, ""):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            # as servers do: connections of an earlier listener in TIME_WAIT do not count, a listener does
+            # as servers do: only a listener counts, not an earlier listener's connections in TIME_WAIT
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address, port))
@@ -66,7 +68,7 @@ def is_free(port: int) -> bool:
 
 
 def _claim(port: int) -> socket.socket | None:
-    """The right to this port among all labs of this network namespace; none if another has it."""
+    """Reserve the port among all labs of this network namespace; None if another lab has it."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         claim.bind(f"\0loadlens-port-{port}")
@@ -79,7 +81,7 @@ def _claim(port: int) -> socket.socket | None:
 
 
 def _candidates() -> tuple[int, int]:
-    """The range to choose from: below the ephemeral ports, or all of them where those begin too low."""
+    """Return the range to choose from: below the ephemeral ports, or up to 65,535 if those begin too low."""
     try:
         with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
             ephemeral = int(file.read().split()[0])

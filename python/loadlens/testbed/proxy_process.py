@@ -1,7 +1,7 @@
 """The process of a fault proxy: `python -m loadlens.testbed.proxy_process SETTINGS.json`.
 
-It keeps no rights that it does not need: started as root it goes on as `nobody`. TERM and INT end it, and so
-does the end of its standard input where that is a pipe.
+Started as root, it switches to an unprivileged account once its ports are bound. TERM and INT end it, and so
+does the end of its standard input if that is a pipe.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from loadlens.errors import LoadlensError
 
 
 def main(file: str) -> int:
-    """Serve until asked to end; the exit code."""
+    """Serve until signalled to end, and return the exit code."""
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)  # the byte in the pipe is what ends it
+        signal.signal(number, lambda *_: None)  # the byte in the pipe ends the proxy
     ends = [woken]
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         ends.append(0)
@@ -41,10 +41,10 @@ def main(file: str) -> int:
 def _listening(port: int, control_port: int) -> None:
     print(f"passes on from port {port}, books on port {control_port}", flush=True)
     if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
+        account = pwd.getpwnam("nobody")
         os.setgroups([])
-        os.setgid(nobody.pw_gid)
-        os.setuid(nobody.pw_uid)
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Is a service ready? It is when it answers exactly as was asked for, and not before."""
+"""Readiness of services: a service is ready once it gives exactly the answer that its study requires."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from loadlens.model.topology import Ready
 from loadlens.testbed.ports import HOST
 
 ATTEMPT_WITHIN_S = 2.0
-DISTRUST_WITHIN_S = 5.0  # a proxy may show a certificate of its own until it has read its settings
+DISTRUST_WITHIN_S = 5.0  # a proxy may present a default certificate until it has read its settings
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.25
 
 
 class Question(Protocol):
-    """What a service is asked to find out whether it is ready."""
+    """A readiness check of a service."""
 
     @property
     def wanted(self) -> str:
-        """What is waited for, in words."""
+        """Description of the expected answer."""
 
     @property
     def requests(self) -> int:
-        """HTTP requests sent so far: they stand in the accounting of the trial."""
+        """HTTP requests sent so far; the accounting of the trial includes them."""
 
     def ask(self) -> str | None:
-        """Ask once: none when it is ready, else what was seen, in words.
+        """Check once: None if the service is ready, else a description of its answer.
 
         Raises:
-            OSError: Nobody listens, or the connection broke.
-            TestbedError: It cannot be asked, whatever the service does.
+            OSError: Nothing listens, or the connection broke.
+            TestbedError: The check itself is impossible, whatever the service does.
         """
 
 
@@ -50,13 +50,13 @@ class HttpStatus:
 
     @property
     def wanted(self) -> str:
-        """What is waited for, in words."""
+        """Description of the expected answer."""
         status = "a status below 500" if self._ready.status is None else f"status {self._ready.status}"
         scheme = "http" if self._ready.tls is None else "https"
         return f"{status} from GET {scheme}://{self._host}:{self._port}{self._ready.path}"
 
     def ask(self) -> str | None:
-        """Ask once."""
+        """Send the request once."""
         try:
             connection = http_client.connection(
                 self._host, self._port, self._ready.tls, within_s=ATTEMPT_WITHIN_S
@@ -78,7 +78,7 @@ class HttpStatus:
 
 
 class Listener:
-    """The port has a listener: all there is to see of a service whose study says nothing."""
+    """Ready once the port has a listener: the check for services whose study names no other."""
 
     requests = 0
 
@@ -87,7 +87,7 @@ class Listener:
 
     @property
     def wanted(self) -> str:
-        """What is waited for, in words."""
+        """Description of the expected answer."""
         return f"a listener on {HOST}:{self._port}"
 
     def ask(self) -> str | None:
@@ -103,13 +103,13 @@ class Watch:
     name: str
     question: Question
     within_s: float
-    seen: str | None = "nothing was tried"  # the last time; none: it was ready
-    fault: OSError | None = None  # of the last time
-    distrusted_since: float | None = None  # monotonic seconds; none: its certificate was not refused
-    after_s: float | None = field(default=None)  # none: not ready yet
+    seen: str | None = "nothing was tried"  # at the last attempt; None: ready
+    fault: OSError | None = None  # of the last attempt
+    distrusted_since: float | None = None  # monotonic seconds; None: its certificate was not rejected
+    after_s: float | None = field(default=None)  # None: not ready yet
 
     def attempt(self) -> bool:
-        """Ask once; keeps what was seen."""
+        """Check once and keep the result."""
         self.fault = None
         try:
             self.seen = self.question.ask()
@@ -123,16 +123,16 @@ class Watch:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether a certificate was refused for so long that it will not be another one."""
+        """True if the certificate was rejected for so long that it will not change any more."""
         since = self.distrusted_since
         return since is not None and time.monotonic() - since > DISTRUST_WITHIN_S
 
 
 def await_ready(watches: Sequence[Watch], check: Callable[[], None]) -> Watch | None:
-    """Ask all until all are ready; the first one that was not ready in its time, or none.
+    """Check all replicas until all are ready; return the first one that was late, or None.
 
     Args:
-        watches: Those that are ready have `after_s` set when this returns.
+        watches: `after_s` is set on return for those that are ready.
         check: Called between rounds; raises if one of the processes has ended.
     """
     began = time.monotonic()

@@ -1,8 +1,8 @@
-"""Names of the testbed in commands, environment and paths: `$host`, `$port.metrics`, `$db.url` and the like.
+"""Names of the testbed in commands, environment and paths, such as `$host`, `$port.metrics` and `$db.url`.
 
-A name is the longest known one that begins at the `$` and is not cut within a word, so that `$scratch/x.db`
-and `$replica.jsonl` mean what they seem to mean; `$$` is a dollar. `{{env NAME}}` takes a value of the
-caller's environment and is allowed in `env:` only, where no process list shows it.
+The longest known name after the `$` that ends at a word boundary wins, so that `$scratch/x.db` and
+`$replica.jsonl` mean what they seem to mean; `$$` is a dollar. `{{env NAME}}` takes a value from the caller's
+environment and is allowed in `env:` only, where no process list shows it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _WORD = re.compile(r"[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
 
 
 class Names:
-    """What each name stands for."""
+    """Value of each name."""
 
     def __init__(self, values: Mapping[str, Scalar]) -> None:
         self._values = {name: as_text(value) for name, value in values.items()}
 
     def with_values(self, values: Mapping[str, Scalar]) -> Names:
-        """The same names and some more; the new ones win."""
+        """Return the same names and some more; the new ones win."""
         return Names({**self._values, **values})
 
     def knows_all(self, text: str) -> bool:
-        """Whether every name in a text has a value; secrets are names of nobody here."""
+        """True if every name in a text has a value; secrets are ignored."""
         try:
             self._fill(_SECRET.sub("", text), "")
         except TestbedError:
@@ -39,10 +39,10 @@ class Names:
         return True
 
     def fill(self, text: str, *, where: str) -> str:
-        """The text with every name replaced.
+        """Return the text with every name replaced.
 
         Raises:
-            TestbedError: A name is not known.
+            TestbedError: A name is unknown.
         """
         if _SECRET.search(text):
             raise TestbedError(
@@ -53,7 +53,7 @@ class Names:
         return self._fill(text, where)
 
     def fill_environment(self, text: str, *, where: str) -> tuple[str, tuple[str, ...]]:
-        """The value of a variable, and the secrets in it, which must not be written anywhere."""
+        """Return the value of a variable, and the secrets in it, which must not be written anywhere."""
         secrets: list[str] = []
         filled, last = "", 0
         for match in _SECRET.finditer(text):
@@ -83,7 +83,7 @@ class Names:
         return "".join(pieces) + text[position:]
 
     def _name_at(self, text: str, start: int) -> str | None:
-        """The longest known name here that ends where a word ends."""
+        """Return the longest known name at this position that ends at a word boundary."""
         fitting = [
             name
             for name in self._values

@@ -1,4 +1,4 @@
-"""What one replica of a service is to be: its names, ports, commands and environment, before it runs."""
+"""Plan of one replica before it runs: its names, ports, command and environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTERNAL = (
     "LOADLENS_SERVICE",
     "LOADLENS_KEEPER",
     "LOADLENS_RUNTIME",
-)  # of a lab that this lab runs in
+)  # set by an outer lab that this lab runs in
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Replica:
         return self.service.name if self.service.replicas == 1 else f"{self.service.name}.{self.number}"
 
     def port(self, name: str | None) -> int:
-        """The named port; the first without a name.
+        """Return the named port; the first one without a name.
 
         Raises:
             TestbedError: The service has no such port.
@@ -51,18 +51,18 @@ class Replica:
         if name is None and self.ports:
             return next(iter(self.ports.values()))
         if name is None or name not in self.ports:
-            known = ", ".join(self.ports) or "none"
+            names = ", ".join(self.ports) or "none"
             raise TestbedError(
                 f"service {self.service.name} has no port {name or 'at all'}",
                 where=f"services.{self.service.name}.ports",
-                hint=f"known: {known}",
+                hint=f"known: {names}",
             )
         return self.ports[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all services of a testbed share."""
+    """Folders, builds and values shared by all services of a testbed."""
 
     prepared: Prepared
     scratch: Path
@@ -101,7 +101,7 @@ def lay_out(
 
 
 def _addresses(prefix: str, ports: Mapping[str, int], piece: Piece) -> dict[str, Scalar]:
-    """The names under which the others find a replica."""
+    """Return the names under which other services reach a replica."""
     addresses: dict[str, Scalar] = {f"{prefix}.host": HOST}
     for index, (name, port) in enumerate(ports.items()):
         addresses[f"{prefix}.port.{name}"] = port
@@ -154,7 +154,7 @@ def _replica(
 
 
 def _account() -> tuple[int, int] | None:
-    """Whom a part runs as that needs no privileges: `nobody`, when we are root.
+    """Return the user and group of an unprivileged part; None unless the lab runs as root.
 
     Raises:
         TestbedError: There is no such user.
@@ -165,7 +165,7 @@ def _account() -> tuple[int, int] | None:
         entry = pwd.getpwnam("nobody")
     except KeyError:
         raise TestbedError(
-            "there is no user `nobody` to run a part as", hint="run as another user than root"
+            "there is no unprivileged account `nobody` to run a part as", hint="run as another user than root"
         ) from None
     return entry.pw_uid, entry.pw_gid
 
@@ -173,7 +173,7 @@ def _account() -> tuple[int, int] | None:
 def environment_of(
     service: Service, names: Names, build: Environment, *, where: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The caller's environment, what the build adds, what the study says; and the secrets in it."""
+    """Merge the environments of caller, build and study; return the result and the secrets in it."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -191,7 +191,7 @@ def environment_of(
 
 
 def _stop_signal(service: Service, layout: Layout) -> signal.Signals:
-    """The signal that asks the service to end."""
+    """Return the signal that stops the service."""
     name = (service.stop.signal or layout.stop_signal or "TERM").upper().removeprefix("SIG")
     try:
         return signal.Signals[f"SIG{name}"]

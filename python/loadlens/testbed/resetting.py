@@ -42,7 +42,7 @@ def replica_for(reset: Reset, replicas: Mapping[str, tuple[Replica, ...]]) -> Re
 
 
 def put_back(reset: Reset, replica: Replica, keeper: Keeper, around: Surroundings) -> tuple[Path, ...]:
-    """Remove files, run the command, then verify; what was removed.
+    """Remove files, run the command and verify; return the removed paths.
 
     Raises:
         TestbedError: A step failed; the trial that would follow must not count.
@@ -60,35 +60,35 @@ def put_back(reset: Reset, replica: Replica, keeper: Keeper, around: Surrounding
     if reset.verify is not None:
         step("verify", arguments(reset.verify, replica.names, where="reset.verify"))
     if reset.verify_sql is not None:
-        said = step("verify_sql", (*replica.layout.sql, reset.verify_sql))
-        if said.strip() not in ("t", "true", "1"):
+        answer = step("verify_sql", (*replica.layout.sql, reset.verify_sql))
+        if answer.strip() not in ("t", "true", "1"):
             raise TestbedError(
-                f"after the reset the data are not as they should be: {reset.verify_sql!r} "
-                f"answered {said.strip()[:200]!r}",
+                f"after the reset the data are not as expected: {reset.verify_sql!r} "
+                f"answered {answer.strip()[:200]!r}",
                 where="reset.verify_sql",
-                hint="a query that answers true, such as select count(*) = 0 from items",
+                hint="write a query that returns true, such as select count(*) = 0 from items",
             )
     return removed
 
 
 def _run_step(label: str, argv: tuple[str, ...], replica: Replica, keeper: Keeper, logs: Path) -> str:
-    """Run one command to its end in the replica's place; what it said."""
+    """Run one command to its end in the replica's folder and environment, and return its output."""
     log = logs / f"{label}.log"
-    before = log.stat().st_size if log.exists() else 0  # of earlier trials
+    before = log.stat().st_size if log.exists() else 0  # output of earlier trials
     keeper.run(label, replace(replica.command, argv=argv, log=log), within_s=COMMAND_WITHIN_S)
-    with log.open("rb") as said:
-        said.seek(before)
-        return said.read().decode(errors="replace")
+    with log.open("rb") as output:
+        output.seek(before)
+        return output.read().decode(errors="replace")
 
 
 def remove_files(
     patterns: Iterable[str], names: Names, *, allowed: tuple[Path, ...], base: Path
 ) -> tuple[Path, ...]:
-    """Remove files and folders; what was removed.
+    """Remove files and folders, and return the removed paths.
 
     Args:
-        patterns: Paths or shell patterns with names, relative to `base`. One that matches nothing is fine:
-            what is asked for is that the file is not there.
+        patterns: Paths or shell patterns with names, relative to `base`. A pattern may match
+            nothing: the file is then absent, as wanted.
         allowed: Folders below which files may be removed.
 
     Raises:
@@ -97,9 +97,9 @@ def remove_files(
     removed = []
     for pattern in patterns:
         filled = names.fill(pattern, where="reset.files")
-        for found in sorted(glob.glob(str(base / filled), include_hidden=True)):
-            path = Path(found)
-            place = path.parent.resolve() / path.name  # a link is removed, not what it points at
+        for match in sorted(glob.glob(str(base / filled), include_hidden=True)):
+            path = Path(match)
+            place = path.parent.resolve() / path.name  # a link is removed, not its target
             if not any(place.is_relative_to(folder.resolve()) and place != folder for folder in allowed):
                 raise TestbedError(
                     f"reset would remove {place}, outside the scratch and the service's folder",

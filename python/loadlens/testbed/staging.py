@@ -1,6 +1,6 @@
-"""Builds that happen in a copy of the service's folder, so that the study's own folder stays as it is.
+"""Builds in a copy of the service's folder, so that the study's own folder stays unchanged.
 
-The copy lives in the cache under the digest of everything that went into it, and the service runs there.
+The copy is cached under the digest of all its inputs, and the service runs there.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Argv = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How folders of one kind are built."""
+    """Build commands and environment for one kind of folder."""
 
-    commands: Callable[[Path], tuple[Argv, ...]]  # given the copy
-    tools: tuple[str, ...]  # whose versions are part of the digest
+    commands: Callable[[Path], tuple[Argv, ...]]  # argument: the copy
+    tools: tuple[str, ...]  # their versions are part of the digest
     hint: str
     programs: tuple[Program, ...] = ()  # tools that a wheel may bring
     path: tuple[str, ...] = ()  # folders of the copy that are put before PATH
@@ -41,19 +41,19 @@ class Kind:
         return self.variables | {name: str(place / folder) for name, folder in self.homes.items()}
 
 
-DEBIAN = "debian"  # the folder of a copy that packages of the distribution are unpacked into
-_UNPACKED_IN = "DEBIAN_ROOT"  # the variable that says where
+DEBIAN = "debian"  # the folder of a copy for unpacked distribution packages
+_UNPACKED_IN = "DEBIAN_ROOT"  # the variable that names this folder
 
 
 def unpacking(packages: tuple[str, ...]) -> tuple[Argv, ...]:
-    """Commands that fetch packages of the distribution and unpack them, without installing anything."""
+    """Return commands that download and unpack distribution packages without installing them."""
     unpack = 'for file in *.deb; do dpkg -x "$file" .; rm "$file"; done'
     script = f'set -e; mkdir -p {DEBIAN}; cd {DEBIAN}; apt-get -q download "$@"; {unpack}'
     return (("sh", "-c", script, "sh", *packages),) if packages else ()
 
 
 def unpacked(place: Path, packages: tuple[str, ...]) -> dict[str, str]:
-    """The variable that tells the service where its packages are."""
+    """Return the variable that holds the folder of the service's packages."""
     return {_UNPACKED_IN: str(place / DEBIAN)} if packages else {}
 
 
@@ -68,7 +68,7 @@ _DEPENDENCY = re.compile(r"\{\s*:\w+\s*,\s*(?:\"\s*[~=><!]|(?:git|github|path):)
 
 
 def _mix(copy: Path) -> tuple[Argv, ...]:
-    """Hex and rebar are fetched into the copy, and only for a project that depends on something."""
+    """Build with Mix; Hex and rebar are installed into the copy only if the project has dependencies."""
     project = copy / "mix.exs"
     has_any = (copy / "mix.lock").is_file() or (
         project.is_file() and _DEPENDENCY.search(project.read_text(errors="replace")) is not None
@@ -106,7 +106,7 @@ KINDS: dict[str, Kind] = {
 
 
 def digest_of(home: Path, kind: str, versions: tuple[str, ...], service: str) -> str:
-    """SHA-256 over names and content of the folder's sources, the kind and its tools.
+    """Return the SHA-256 over names and content of the folder's sources, the kind and its tools.
 
     Raises:
         TestbedError: The folder is too large to be a service's sources.
@@ -127,14 +127,14 @@ def digest_of(home: Path, kind: str, versions: tuple[str, ...], service: str) ->
 
 
 def sources(home: Path) -> Iterator[Path]:
-    """The files of a folder that a build reads, in a fixed order."""
+    """Yield the source files of a folder in a fixed order."""
     for folder, folders, files in os.walk(home):
         folders[:] = sorted(name for name in folders if name not in _NOT_SOURCE)
         yield from (Path(folder, name) for name in sorted(files) if Path(folder, name).is_file())
 
 
 def copy(home: Path, place: Path) -> None:
-    """The sources in a new folder."""
+    """Copy the sources to a new folder."""
     place.mkdir(parents=True)
     for path in sources(home):
         to = place / path.relative_to(home)

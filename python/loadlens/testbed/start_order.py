@@ -1,4 +1,4 @@
-"""In which order services start: each after those it names."""
+"""Start order of services: each after those it names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from loadlens.model.topology import Service
 
 
 def start_order(services: Mapping[str, Service]) -> tuple[tuple[str, ...], ...]:
-    """Waves of services: each comes after those it names, otherwise in the order of the study.
+    """Return waves of services: each after those it names, otherwise in the order of the study.
 
     Raises:
         TestbedError: One comes after a service that is not there, or services wait for each other.
@@ -21,7 +21,7 @@ def start_order(services: Mapping[str, Service]) -> tuple[tuple[str, ...], ...]:
         for name in after:
             if name not in services:
                 raise TestbedError(
-                    f"service {service.name} comes after {name}, which is not there",
+                    f"service {service.name} comes after {name}, which does not exist",
                     where=f"services.{service.name}.after",
                     hint=f"known: {', '.join(services)}",
                 )

@@ -1,8 +1,8 @@
-"""The testbed: the services of one case, up and ready, watched, put back to a known state, and ended.
+"""The testbed: start, watch, reset and stop the services of one case.
 
-It reads from top to bottom as the life of a trial: start, check, reset, stop. How a process is kept is
-`keeper.py`, what it is to be `replicas.py`, which comes first `order.py`, when it is ready `readiness.py`,
-how data are put back `resetting.py`.
+The file follows the life of a trial from top to bottom: start, check, reset, stop. Processes live in
+`keeper.py`, their plans in `replicas.py`, their order in `start_order.py`, readiness checks in
+`readiness.py`, data resets in `resetting.py`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from loadlens.testbed.replicas import Replica, Surroundings, lay_out
 from loadlens.testbed.runtimes import RUNTIMES, environment
 from loadlens.testbed.start_order import start_order
 
-_SAMPLING_WITHIN_S = 60.0  # to make what a runtime needs to tell about itself
+_SAMPLING_WITHIN_S = 60.0  # to prepare a runtime's self-sampling
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
-_SAMPLES = ".runtime"  # folder of the scratch: what runtimes tell about themselves; no service has this name
-_NEW_PORTS = 1  # how often the testbed starts again because somebody took a port
+_SAMPLES = ".runtime"  # folder of the scratch for runtime samples; no service has this name
+_NEW_PORTS = 1  # restarts of the testbed after another process took a port
 
 Event = Mapping[str, object]
 
@@ -51,15 +51,15 @@ class ServiceProcess:
     pid: int
     ports: Mapping[str, int]
     command: tuple[str, ...]
-    mark: str  # environment entry that this process and all that come from it carry
+    mark: str  # environment entry of this process and its descendants
     log: str
     groups: tuple[str, ...]  # folders of the control groups that limit it
-    samples: str = ""  # folder in which its runtime tells about itself
+    samples: str = ""  # folder of its runtime samples
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTimesFile:
-    """A file in which a service writes down its own response times."""
+    """A file with response times measured by a service itself."""
 
     service: str
     path: Path
@@ -68,7 +68,7 @@ class ServerTimesFile:
 
 @dataclass(frozen=True, slots=True)
 class AccessLogFile:
-    """A file in which a balancer writes down each request, one JSON object a line."""
+    """The access log of a balancer, one JSON object per line."""
 
     service: str
     path: Path
@@ -76,7 +76,7 @@ class AccessLogFile:
 
 
 class _PortTaken(Exception):
-    """Somebody else took a port after it was chosen."""
+    """Another process took a port after it was chosen."""
 
     def __init__(self, error: TestbedError) -> None:
         super().__init__(str(error))
@@ -84,7 +84,7 @@ class _PortTaken(Exception):
 
 
 class Testbed:
-    """The services of one case as a context manager: leaving it ends them all, whatever happened."""
+    """The services of one case as a context manager: every exit ends them all."""
 
     __test__ = False
 
@@ -99,17 +99,17 @@ class Testbed:
         values: Mapping[str, Scalar] | None = None,
         on_event: Callable[[Event], None] = lambda _: None,
     ) -> None:
-        """Nothing runs before `start`.
+        """Prepare the testbed; no process runs before `start`.
 
         Args:
-            services: None when the target is a URL.
-            prepared: What `build.prepare` made of them.
+            services: Empty if the target is a URL.
+            prepared: Result of `build.prepare`.
             marker: The run's id, on every process as LOADLENS_RUN.
-            scratch: `$scratch`. If it is not there it is made, and removed again, also when the lab is
-                killed; if it is there it belongs to the caller and stays.
-            logs: Folder of the logs, one a replica.
+            scratch: `$scratch`. Created if absent and then removed again, even if the lab is killed; an
+                existing folder belongs to the caller and stays.
+            logs: Folder of the logs, one per replica.
             values: Further names, such as calibrated values.
-            on_event: Gets a mapping with the key `event` for everything that happens.
+            on_event: Receives a mapping with the key `event` for everything that happens.
         """
         self._services = {
             service.name: service for service in services if service.name not in prepared.absent
@@ -118,7 +118,7 @@ class Testbed:
         self._order = start_order(self._services)
         self._around = Surroundings(prepared, scratch.resolve(), logs.resolve(), dict(values or {}))
         self._marker = marker
-        self._tell = on_event
+        self._on_event = on_event
         self._ports = tcp.Ports()
         self._replicas: dict[str, tuple[Replica, ...]] = {}
         self._keeper: Keeper | None = None
@@ -132,10 +132,10 @@ class Testbed:
     # --- up ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Bring every service up, those it comes after first; ready when this returns.
+        """Start every service after those it depends on; all are ready on return.
 
         Raises:
-            TestbedError: A command failed, a process ended, or was not ready in time. Nothing stays up.
+            TestbedError: A command failed, or a process ended or was not ready in time. No process stays up.
         """
         if not self._services:
             return
@@ -147,14 +147,14 @@ class Testbed:
                 self.stop()
                 if attempt == _NEW_PORTS:
                     raise taken.error from None
-                self._tell({"event": "port_taken", "words": taken.error.message})
+                self._on_event({"event": "port_taken", "words": taken.error.message})
             except BaseException:
                 self.stop()
                 raise
 
     def _start(self) -> None:
         for name, why in self._absent.items():
-            self._tell({"event": "caveat", "service": name, "words": f"{name} is left out: {why}"})
+            self._on_event({"event": "caveat", "service": name, "words": f"{name} is left out: {why}"})
         scratch, logs = self._around.scratch, self._around.logs
         logs.mkdir(parents=True, exist_ok=True)
         self._own_scratch = not scratch.exists()
@@ -172,7 +172,7 @@ class Testbed:
             self._await_ready([replica for name in wave for replica in self._replicas[name]])
 
     def _set_up(self, service: Service) -> None:
-        """Run the setup command once, whatever the number of replicas."""
+        """Run the setup command once per service."""
         if service.setup is None:
             return
         first = self._replicas[service.name][0]
@@ -181,10 +181,12 @@ class Testbed:
         began = time.monotonic()
         command = replace(first.command, argv=argv, log=self._around.logs / f"{name}.log")
         self._running.run(name, command, within_s=COMMAND_WITHIN_S)
-        self._tell({"event": "service_set_up", "service": service.name, "seconds": time.monotonic() - began})
+        self._on_event(
+            {"event": "service_set_up", "service": service.name, "seconds": time.monotonic() - began}
+        )
 
     def _furnish(self, replica: Replica) -> None:
-        """Write what the replica finds at its start, and run what comes before it."""
+        """Write the replica's files, and run the commands that come before its start."""
         layout, account = replica.layout, replica.command.account
         if layout.copies or layout.files or layout.first:
             replica.folder.mkdir(parents=True)
@@ -199,17 +201,17 @@ class Testbed:
             command = replace(replica.command, argv=argv, log=self._around.logs / f"{name}.log")
             self._running.run(name, command, within_s=COMMAND_WITHIN_S)
         for words in layout.caveats:
-            self._tell({"event": "caveat", "service": replica.service.name, "words": words})
+            self._on_event({"event": "caveat", "service": replica.service.name, "words": words})
 
     def _open_to(self, folder: Path, account: tuple[int, int]) -> None:
-        """Give a folder to another user; the scratch around it lets that user through, and shows nothing."""
+        """Give a folder to another user, who may traverse the scratch around it but not list it."""
         self._around.scratch.chmod(0o711)
         for path in (folder, *folder.rglob("*")):
             os.chown(path, *account, follow_symlinks=False)
         for parent in folder.parents:
             if parent.stat().st_mode & 0o001 == 0:
                 raise TestbedError(
-                    f"{parent} is closed to the user that {folder.name} runs as",
+                    f"the account of {folder.name} may not enter {parent}",
                     hint="run as another user than root, or set TMPDIR to a folder that all may enter",
                 )
 
@@ -227,7 +229,7 @@ class Testbed:
         pid = self._running.spawn(replica.name, command)
         self._places[replica.name] = place
         self._pids[replica.name] = pid
-        self._tell(
+        self._on_event(
             {
                 "event": "service_started",
                 "service": replica.service.name,
@@ -241,7 +243,7 @@ class Testbed:
         )
 
     def _sampled(self, replica: Replica) -> dict[str, str]:
-        """Variables with which the replica's runtime tells about itself; none where that cannot be."""
+        """Return the variables for the runtime's self-sampling; empty if sampling is impossible."""
         runtime = replica.service.runtime
         if runtime is None:
             return {}
@@ -256,7 +258,7 @@ class Testbed:
                 self._running.run(name, command, within_s=_SAMPLING_WITHIN_S)
             except TestbedError as error:
                 words = f"its {runtime} is not sampled: {error.message.splitlines()[0]}"
-                self._tell({"event": "caveat", "service": replica.service.name, "words": words})
+                self._on_event({"event": "caveat", "service": replica.service.name, "words": words})
                 return {}
         return environment(runtime, folder, replica.command.env)
 
@@ -284,10 +286,10 @@ class Testbed:
                     f"wanted {watch.question.wanted}, last: {watch.seen}",
                     replica.command.log,
                     hint=_advice(replica, watch)
-                    or f"give it longer: ready: {{within: {2 * watch.within_s:g}s}}",
+                    or f"allow more time: ready: {{within: {2 * watch.within_s:g}s}}",
                 )
             if late is None:
-                self._tell(
+                self._on_event(
                     {
                         "event": "service_ready",
                         "service": service,
@@ -300,10 +302,10 @@ class Testbed:
     # --- while it runs ----------------------------------------------------------------------------
 
     def check(self) -> None:
-        """See whether every service still runs; cheap enough for every turn of a loop.
+        """Check that every service still runs; cheap enough for every turn of a loop.
 
         Raises:
-            TestbedError: One ended, or the keeper was lost; with the last lines of the log.
+            TestbedError: A service ended (the error carries its last output), or the keeper was lost.
         """
         if self._keeper is not None:
             self._check_all_run(before_ready=False)
@@ -311,8 +313,8 @@ class Testbed:
     def _check_all_run(self, *, before_ready: bool) -> None:
         standing = self._running.standing()
         for replica in self._all_replicas():
-            stands = standing.get(replica.name)
-            if stands is None or stands.status is None:
+            state = standing.get(replica.name)
+            if state is None or state.status is None:
                 continue
             for port in replica.ports.values() if before_ready else ():
                 if not self._running.leftovers(replica.name, kill=False) and not tcp.is_free(port):
@@ -321,7 +323,7 @@ class Testbed:
             command = " ".join(replica.command.argv)
             raise self._running.failure(
                 replica.name,
-                f"{replica.name} ended {when}, {ending(stands.status)}",
+                f"{replica.name} ended {when}, {ending(state.status)}",
                 replica.command.log,
                 hint=f"run it by hand in {replica.command.cwd}: {command}" if before_ready else None,
             )
@@ -354,19 +356,19 @@ class Testbed:
 
     @property
     def keeper_pid(self) -> int | None:
-        """The process that drains the services' output, so that a monitor can count its cost."""
+        """Process that drains the services' output, so that a monitor can measure its cost."""
         return None if self._keeper is None else self._keeper.pid
 
     @property
     def readiness_requests(self) -> dict[str, int]:
-        """Requests that were sent to find out whether each service is ready, all replicas together."""
+        """Readiness requests sent to each service, all replicas together."""
         return dict(self._readiness_requests)
 
     def target(self, entry: Entry) -> Target:
-        """Where the load goes; a service's first replica, or the URL outside.
+        """Return the target of the load: a service's first replica, or an external URL.
 
         Raises:
-            TestbedError: The service or its port is not there, or the URL is not one of HTTP.
+            TestbedError: The service or its port does not exist, or the URL is not an HTTP URL.
         """
         if entry.url is not None:
             return _target_of_url(entry)
@@ -376,7 +378,7 @@ class Testbed:
         return Target(tcp.HOST, port, f"{tcp.HOST}:{port}", entry.tls)
 
     def server_times_files(self) -> tuple[ServerTimesFile, ...]:
-        """The files with response times as the services measured them, each once."""
+        """Return the files with response times measured by the services, each once."""
         files: dict[Path, ServerTimesFile] = {}
         for replica in self._all_replicas():
             keys = replica.service.server_times
@@ -388,7 +390,7 @@ class Testbed:
         return tuple(files.values())
 
     def access_logs(self) -> tuple[AccessLogFile, ...]:
-        """What the balancers write down, and who their backends are."""
+        """Return the access logs of the balancers, with the addresses of their backends."""
         return tuple(
             AccessLogFile(
                 replica.service.name,
@@ -404,15 +406,15 @@ class Testbed:
         )
 
     def databases(self) -> dict[str, str]:
-        """Where the PostgreSQL servers are, as `$NAME.url` has it."""
+        """Return the URLs of the PostgreSQL servers, by service."""
         return self._urls("postgres")
 
     def metric_servers(self) -> dict[str, str]:
-        """Where the Prometheus servers are, by service."""
+        """Return the URLs of the Prometheus servers, by service."""
         return self._urls("prometheus")
 
     def _urls(self, use: Use) -> dict[str, str]:
-        """By service."""
+        """Return the URL of each service of a kind, by service."""
         return {
             replica.service.name: PIECES[use].url(tcp.HOST, replica.port(None))
             for replica in self._all_replicas()
@@ -421,7 +423,7 @@ class Testbed:
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """Parts that were left out because this machine cannot run them, and why."""
+        """Parts left out because this machine cannot run them, with the reason."""
         return self._absent
 
     # --- data -------------------------------------------------------------------------------------
@@ -435,21 +437,21 @@ class Testbed:
         replica = resetting.replica_for(reset, self._replicas)
         removed = resetting.put_back(reset, replica, self._running, self._around)
         name = replica.service.name
-        self._tell({"event": "reset", "service": name, "removed": [str(path) for path in removed]})
+        self._on_event({"event": "reset", "service": name, "removed": [str(path) for path in removed]})
 
     # --- down -------------------------------------------------------------------------------------
 
     def stop(self) -> tuple[str, ...]:
-        """Ask every service to end, last started first, then force it; what was left over, in words."""
+        """Stop every service, last started first, by signal and then by force; describe the leftovers."""
         keeper, self._keeper = self._keeper, None
         leaks: list[str] = []
         try:
             if keeper is not None:
                 leaks = self._end_services(keeper)
                 leaks += [_left_behind("the testbed", process) for process in keeper.end(None)]
-                self._remove_scratch()  # while the keeper lives: should we be killed now, it goes on with it
+                self._remove_scratch()  # while the keeper lives: it takes over if the lab is killed now
         except TestbedError as error:
-            leaks.append(error.message)  # the keeper was lost, and said what became of the services
+            leaks.append(error.message)  # the keeper was lost; its message describes the end of the services
         finally:
             if keeper is not None:
                 keeper.close()
@@ -458,7 +460,7 @@ class Testbed:
             self._ports.release()
             self._remove_scratch()
         for words in leaks:
-            self._tell({"event": "leak", "words": words})
+            self._on_event({"event": "leak", "words": words})
         return tuple(leaks)
 
     def _remove_scratch(self) -> None:
@@ -481,7 +483,7 @@ class Testbed:
         return leaks
 
     def _end_one(self, keeper: Keeper, replica: Replica, *, in_time: bool, ran: bool) -> list[str]:
-        """Force what is left of a replica to end."""
+        """Kill the remaining processes of a replica."""
         leaks = []
         if not in_time:
             leaks.append(
@@ -495,7 +497,7 @@ class Testbed:
                 time.sleep(0.01)
             leaks += [_left_behind(replica.name, process) for process in keeper.end(replica.name)]
         status = keeper.standing()[replica.name].status
-        self._tell(
+        self._on_event(
             {
                 "event": "service_stopped",
                 "service": replica.service.name,
@@ -537,26 +539,26 @@ def _await_end(keeper: Keeper, replica: Replica, began: float) -> bool:
 
 
 def _question(replica: Replica) -> Question | None:
-    """What tells that a replica is ready; none: nothing does, it is taken as ready at once."""
+    """Return the readiness check of a replica; None: it counts as ready at once."""
     ready = replica.service.ready
     if ready is not None:
         return HttpStatus(0 if ready.address is not None else replica.port(ready.port), ready)
     if replica.layout.ready is not None:
         return replica.layout.ready
-    if replica.ports and (replica.service.use != "process" or _speaks_of_ports(replica.service)):
+    if replica.ports and (replica.service.use != "process" or _receives_port(replica.service)):
         return Listener(replica.port(None))
     return None
 
 
 def _advice(replica: Replica, watch: Watch) -> str:
-    """What mends the failure that was seen last; empty: more time may."""
+    """Return the remedy for the last failure seen; empty if more time may be enough."""
     reason = failure_text.explained("tls" if http_client.is_of_tls(watch.fault) else "", watch.seen or "")
     ready = replica.service.ready
     return reason.for_explain if ready is not None and ready.address is not None else reason.for_study
 
 
-def _speaks_of_ports(service: Service) -> bool:
-    """Whether the service is told its port at all: one that is not cannot be waited for there."""
+def _receives_port(service: Service) -> bool:
+    """True if the service receives its port; otherwise waiting for a listener is pointless."""
     texts = [service.start, *(text for _, text in service.env)]
     return any("$port" in text or f"${service.name}." in text for text in texts)
 
@@ -569,7 +571,7 @@ def _port_error(replica: Replica, port: int) -> TestbedError:
     return TestbedError(
         f"port {port} of {replica.name} was taken by another process between its choice and the start",
         where=str(replica.command.log),
-        hint=f"see who holds it: ss -ltnp 'sport = :{port}'",
+        hint=f"find the process that holds it: ss -ltnp 'sport = :{port}'",
     )
 
 

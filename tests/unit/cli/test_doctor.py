@@ -51,7 +51,7 @@ def test_all_that_the_cases_of_a_study_lack_is_named_at_once(
 
     assert code == 3
     assert "missing: no-such-one (for db, worker), no-such-server (for api)" in said
-    assert "try put no-such-one, no-such-server on the PATH, or mend the spelling" in said
+    assert "try put no-such-one, no-such-server on the PATH, or check the spelling" in said
 
 
 def test_the_same_as_json(
@@ -66,7 +66,7 @@ def test_the_same_as_json(
         {"program": "no-such-one", "services": ["db", "worker"]},
         {"program": "no-such-server", "services": ["api"]},
     ]
-    assert said["install"] == "put no-such-one, no-such-server on the PATH, or mend the spelling"
+    assert said["install"] == "put no-such-one, no-such-server on the PATH, or check the spelling"
     assert said["calibration"] is None
     assert {check["name"]: check["state"] for check in said["checks"]}["programs"] == "bad"
 

@@ -25,7 +25,7 @@ def test_services_that_wait_for_each_other_are_refused() -> None:
 
 
 def test_a_service_after_an_unknown_one_is_refused() -> None:
-    with pytest.raises(TestbedError, match="service a comes after db, which is not there") as raised:
+    with pytest.raises(TestbedError, match="service a comes after db, which does not exist") as raised:
         bed_of(Service("a", "true", after=("db",)))
 
     assert raised.value.where == "services.a.after"

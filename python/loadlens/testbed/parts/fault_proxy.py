@@ -1,4 +1,4 @@
-"""The lab's own fault proxy before the replicas of a service: it delays, breaks and admits requests."""
+"""The lab's own fault proxy in front of the replicas of a service: delays, faults and admission limits."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ PROCESS = "loadlens.testbed.proxy_process"
 
 
 class FaultProxy:
-    """Runs the engine's proxy in a process of its own; its books are on the port `metrics`."""
+    """Runs the engine's proxy in a process of its own; its counts are served on the port `metrics`."""
 
     program = None
 
     def url(self, host: str, port: int) -> str:
-        """Over HTTP."""
+        """Return an HTTP URL."""
         return f"http://{host}:{port}"
 
     def lay_out(self, site: Site) -> Layout:
-        """One file of settings, and the proxy on it."""
+        """Plan the proxy with one settings file."""
         file = site.folder / "settings.json"
         return Layout(
             argv=(sys.executable, "-m", PROCESS, str(file)),
             cwd=site.folder,
-            # the process finds this package wherever it was found here
+            # lets the process import this package from the same place
             environment={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             files={file: json.dumps(_settings(site), indent=1) + "\n"},
             ready=HttpStatus(site.ports[METRICS_PORT], Ready("/ready")),
@@ -40,7 +40,7 @@ class FaultProxy:
 
 
 def _settings(site: Site) -> dict[str, Any]:
-    """What crates/proxy reads (settings.rs)."""
+    """Return the settings that crates/proxy reads (settings.rs)."""
     setting = site.service.setting
     return {
         "listen": f"{HOST}:{site.port}",

@@ -36,7 +36,7 @@ _LOG_FORMAT: Final = "log_format loadlens escape=json '{{{}}}';".format(
 
 
 class Nginx:
-    """Runs `nginx` before the replicas of the services in `over`."""
+    """Runs `nginx` in front of the replicas of the services in `over`."""
 
     program = Program(
         "nginx",
@@ -47,11 +47,11 @@ class Nginx:
     )
 
     def url(self, host: str, port: int) -> str:
-        """Over HTTP."""
+        """Return an HTTP URL."""
         return f"http://{host}:{port}"
 
     def lay_out(self, site: Site) -> Layout:
-        """One configuration file, and nginx on it."""
+        """Plan nginx with one configuration file."""
         configuration = site.folder / "nginx.conf"
         log = site.folder / "access.jsonl"
         argv = ("nginx", "-p", str(site.folder), "-e", "stderr", "-c", str(configuration))
@@ -76,8 +76,8 @@ def _configuration(site: Site, log: Path) -> str:
         f"    server {HOST}:{port} max_fails={setting('max_fails')} fail_timeout={setting('fail_timeout')};"
         for port in backends(site)
     )
-    # kept connections are as durable as the backends allow: nginx' own bound of 1,000 requests would show
-    # as spikes of latency
+    # idle connections live as long as the backends allow: nginx' default of 1,000 requests per connection
+    # would show as latency spikes
     kept = f"keepalive {keepalive}; keepalive_requests 1000000000; keepalive_time 24h;" if keepalive else ""
     version = "proxy_http_version 1.1; proxy_set_header Connection '';" if keepalive else ""
     temporary = "\n".join(f"  {name}_temp_path {site.folder / name};" for name in _TEMPORARY)

@@ -1,4 +1,4 @@
-"""What the testbed asks of a kind of part: where it lives, what is written there, which commands run it."""
+"""Interface of a kind of part: its folder, its files, and the commands that run it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from loadlens.testbed.replica_names import Names
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where one replica is to live, and what is around it."""
+    """Folder of one replica, and its view of the testbed."""
 
     service: Service
     number: int  # from 1
-    home: Path  # the folder of the study's service
-    folder: Path  # of this replica alone, below the scratch; there before anything of it runs
+    home: Path  # working folder of the service
+    folder: Path  # of this replica alone, below the scratch; exists before the replica starts
     ports: Mapping[str, int]
     names: Names
     environment: Mapping[str, str]
@@ -40,36 +40,36 @@ class Site:
 
 
 def backends(site: Site) -> tuple[int, ...]:
-    """What a part stands before: the first port of every replica of the services in `over`.
+    """Return the backends of a part: the first port of every replica of the services in `over`.
 
     Raises:
-        TestbedError: One of them is not there or has no port.
+        TestbedError: A service does not exist or has no port.
     """
-    found: list[int] = []
+    first_ports: list[int] = []
     for name in site.service.over:
         replicas = site.others.get(name)
         if not replicas or not replicas[0]:
             raise TestbedError(f"there is no service {name} with a port", where=f"{site.where}.over")
-        found += [next(iter(ports.values())) for ports in replicas]
-    return tuple(found)
+        first_ports += [next(iter(ports.values())) for ports in replicas]
+    return tuple(first_ports)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What one replica consists of."""
+    """Processes, files and commands of one replica."""
 
     argv: tuple[str, ...]
     cwd: Path
-    environment: Mapping[str, str] = field(default_factory=dict)  # beside the site's
-    files: Mapping[Path, str] = field(default_factory=dict)  # written before anything runs
+    environment: Mapping[str, str] = field(default_factory=dict)  # in addition to the site's
+    files: Mapping[Path, str] = field(default_factory=dict)  # written before the replica starts
     copies: Mapping[Path, Path] = field(default_factory=dict)  # folders: to -> from
     first: tuple[tuple[str, ...], ...] = ()  # commands that run to their end before it starts
-    ready: Question | None = None  # what to ask when the study does not say
-    stop_signal: str | None = None  # when the study does not say
-    is_unprivileged: bool = False  # when we are root: runs as another user, to whom the folder belongs
+    ready: Question | None = None  # readiness check unless the study names one
+    stop_signal: str | None = None  # unless the study names one
+    is_unprivileged: bool = False  # if the lab is root: run as another user, who owns the folder
     sql: tuple[str, ...] = ()  # of a database: the command that takes statements as its last argument
-    access_log: Path | None = None  # of a balancer: one JSON object a request
-    caveats: tuple[str, ...] = ()  # said aloud, and kept with the trial
+    access_log: Path | None = None  # of a balancer: one JSON object per request
+    caveats: tuple[str, ...] = ()  # reported as an event, and kept with the trial
 
 
 class Piece(Protocol):
@@ -77,14 +77,14 @@ class Piece(Protocol):
 
     @property
     def program(self) -> Program | None:
-        """What the machine must have to run it; none: the study names its own command."""
+        """Program that the machine needs; None: the study names its own command."""
 
     def url(self, host: str, port: int) -> str:
-        """`$NAME.url`: how the other services reach it."""
+        """Return `$NAME.url`, the address for other services."""
 
     def lay_out(self, site: Site) -> Layout:
-        """What one replica is to be.
+        """Plan one replica.
 
         Raises:
-            TestbedError: It cannot be made as the study says.
+            TestbedError: The replica cannot be set up as the study says.
         """

@@ -1,4 +1,4 @@
-"""PostgreSQL with a data folder of its own, which is as empty at each start as initdb leaves it."""
+"""PostgreSQL with a data folder of its own, freshly made by initdb at each start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loadlens.testbed.readiness import ATTEMPT_WITHIN_S
 
 USER = "lab"
 DATABASE = "postgres"
-# Settings without which a power failure may lose what was committed: faster than what is in production.
+# Settings that keep commits safe in a power failure; without them writes are faster than in production.
 _DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 _LONGEST_SOCKET_FOLDER = 90  # a socket's path has 107 characters at most
 _PROTOCOL_3 = 196_608
@@ -34,11 +34,11 @@ class Postgres:
     )
 
     def url(self, host: str, port: int) -> str:
-        """As libpq, Ecto and SQLAlchemy read it."""
+        """Return a URL for libpq, Ecto and SQLAlchemy."""
         return f"postgresql://{USER}@{host}:{port}/{DATABASE}"
 
     def lay_out(self, site: Site) -> Layout:
-        """A cluster made by initdb, then the server in the foreground."""
+        """Plan a cluster made by initdb, then the server in the foreground."""
         programs = _programs(site)
         copies = {}
         if os.geteuid() == 0 and not _is_open_to_all(programs):
@@ -76,21 +76,21 @@ class Postgres:
                 *("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c"),
             ),
             ready=_Accepts(site.port),
-            stop_signal="INT",  # "fast": open transactions are rolled back, nobody is waited for
-            is_unprivileged=True,  # it refuses to run as root
+            stop_signal="INT",  # "fast" shutdown: roll back open transactions, do not wait for clients
+            is_unprivileged=True,  # PostgreSQL refuses to run as root
             caveats=_caveats(site),
         )
 
 
 def _programs(site: Site) -> Path:
-    found = shutil.which("postgres", path=site.environment.get("PATH"))
-    if found is None:
-        raise TestbedError("there is no PostgreSQL here", where=site.where, hint="apt-get install postgresql")
-    return Path(found).resolve().parent
+    executable = shutil.which("postgres", path=site.environment.get("PATH"))
+    if executable is None:
+        raise TestbedError("PostgreSQL is not installed", where=site.where, hint="apt-get install postgresql")
+    return Path(executable).resolve().parent
 
 
 def _is_open_to_all(folder: Path) -> bool:
-    """Whether every user may look into it: a home folder often keeps the others out."""
+    """True if every user may read the folder; home folders often exclude other users."""
     return all(part.stat().st_mode & 0o005 == 0o005 for part in (folder, *folder.parents))
 
 
@@ -108,7 +108,7 @@ def _caveats(site: Site) -> tuple[str, ...]:
 
 
 class _Accepts:
-    """The server lets us in: while it starts or recovers it answers with an error."""
+    """Ready once the server accepts a login: during start-up and recovery it answers with an error."""
 
     requests = 0  # none over HTTP
 
@@ -117,11 +117,11 @@ class _Accepts:
 
     @property
     def wanted(self) -> str:
-        """What is waited for, in words."""
+        """Description of the expected answer."""
         return f"PostgreSQL on {HOST}:{self._port} to let user {USER} in"
 
     def ask(self) -> str | None:
-        """Send a startup message (protocol 3.0) and see whether it ends in ReadyForQuery."""
+        """Send a startup message (protocol 3.0) and expect ReadyForQuery."""
         words = b"".join(word + b"\0" for word in (b"user", USER.encode(), b"database", DATABASE.encode()))
         startup = struct.pack("!i", _PROTOCOL_3) + words + b"\0"
         with socket.create_connection((HOST, self._port), timeout=ATTEMPT_WITHIN_S) as connection:

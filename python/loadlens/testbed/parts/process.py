@@ -1,4 +1,4 @@
-"""A service with a command of its own: what a study is about."""
+"""A service with a command of its own: the usual subject of a study."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Process:
     program = None
 
     def url(self, host: str, port: int) -> str:
-        """Over HTTP."""
+        """Return an HTTP URL."""
         return f"http://{host}:{port}"
 
     def lay_out(self, site: Site) -> Layout:
-        """The command as the study has it."""
+        """Plan the process with the study's command."""
         argv = arguments(site.service.start, site.names, where=f"{site.where}.start")
         return Layout(argv=argv, cwd=site.home)

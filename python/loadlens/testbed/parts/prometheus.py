@@ -1,4 +1,4 @@
-"""Prometheus, which scrapes what the services export; its configuration rendered from the topology."""
+"""Prometheus, scraping the services; its configuration is rendered from the topology."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loadlens.testbed.programs import Program
 from loadlens.testbed.readiness import ATTEMPT_WITHIN_S
 
 LONGEST_SCRAPE_S = 10.0
-_NEVER = "0001-01-01"  # how Go writes a moment that there was none of
+_NEVER = "0001-01-01"  # Go's zero time
 
 
 class Prometheus:
@@ -29,15 +29,15 @@ class Prometheus:
         folders=("/opt/prometheus*", "/usr/local/prometheus*"),
         debian="prometheus",
         unpacked="usr/bin",
-        is_optional=True,  # the report's expressions are then answered from our own scrapes
+        is_optional=True,  # the report's expressions are then evaluated on the lab's own scrapes
     )
 
     def url(self, host: str, port: int) -> str:
-        """Over HTTP."""
+        """Return an HTTP URL."""
         return f"http://{host}:{port}"
 
     def lay_out(self, site: Site) -> Layout:
-        """One configuration file, an empty folder for the samples, and the server on them."""
+        """Plan the server with one configuration file and an empty folder for its samples."""
         configuration = site.folder / "prometheus.yml"
         targets = tuple(_targets(site))
         return Layout(
@@ -80,7 +80,7 @@ def _targets(site: Site) -> Iterator[_Target]:
 
 
 def _jobs(targets: tuple[_Target, ...], folder: Path) -> list[dict[str, Any]]:
-    """A job for each service; YAML 1.2 includes JSON."""
+    """Return one job per service, as JSON, which YAML 1.2 includes."""
     jobs: dict[str, dict[str, Any]] = {}
     for target in targets:
         every_ms = max(1, round(target.scrape.every_s * 1000))
@@ -110,7 +110,7 @@ def _jobs(targets: tuple[_Target, ...], folder: Path) -> list[dict[str, Any]]:
 
 
 def _secured(target: _Target, folder: Path) -> dict[str, Any]:
-    """What a job says of TLS: what is trusted is what the load trusts."""
+    """Return the TLS settings of a job: the same trust as the load."""
     tls = target.scrape.tls
     if tls is None:
         return {}
@@ -123,20 +123,20 @@ def _secured(target: _Target, folder: Path) -> dict[str, Any]:
 
 
 def _trusted(targets: tuple[_Target, ...], folder: Path) -> dict[Path, str]:
-    """Copies of the CAs, where the server may read them whoever it runs as.
+    """Return copies of the CA files by path, readable for the server under any account.
 
     Raises:
-        TestbedError: One cannot be read, or has changed.
+        TestbedError: A file cannot be read, or has changed.
     """
-    found: dict[Path, str] = {}
+    copies: dict[Path, str] = {}
     for target in targets:
         tls = target.scrape.tls
         if tls is not None and tls.ca is not None:
             try:
-                found[_ca_of(target.service, folder)] = http_client.content(tls.ca).decode("ascii", "ignore")
+                copies[_ca_of(target.service, folder)] = http_client.content(tls.ca).decode("ascii", "ignore")
             except http_client.FileFault as fault:
                 raise TestbedError(str(fault), where="tls", hint=fault.hint) from None
-    return found
+    return copies
 
 
 def _ca_of(service: str, folder: Path) -> Path:
@@ -144,15 +144,15 @@ def _ca_of(service: str, folder: Path) -> Path:
 
 
 def _parameters(path: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for pair in filter(None, path.partition("?")[2].split("&")):
         name, _, value = pair.partition("=")
-        found.setdefault(name, []).append(value)
-    return found
+        values.setdefault(name, []).append(value)
+    return values
 
 
 class _HasScraped:
-    """Every target was scraped once: the server waits some 5 s for its targets before it asks the first."""
+    """Ready once every target was scraped: the server waits about 5 s before its first scrape."""
 
     def __init__(self, port: int, targets: int) -> None:
         self._port, self._targets = port, targets
@@ -160,11 +160,11 @@ class _HasScraped:
 
     @property
     def wanted(self) -> str:
-        """What is waited for, in words."""
+        """Description of the expected state."""
         return f"a first scrape of each of {self._targets} targets"
 
     def ask(self) -> str | None:
-        """Ask for the state of the targets once."""
+        """Request the state of the targets once."""
         connection = http.client.HTTPConnection(HOST, self._port, timeout=ATTEMPT_WITHIN_S)
         try:
             self.requests += 1

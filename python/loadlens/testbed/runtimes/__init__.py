@@ -1,8 +1,8 @@
-"""How a runtime is made to tell about itself without a change to the service: by its own start-up variables.
+"""Runtime self-sampling without a change to the service, through the runtime's start-up variables.
 
-Each runtime reads a file of this folder at its start, which appends one JSON object a second and process to
-a folder that the testbed names. The monitors of the same names read what comes. Nothing listens, nothing of
-the service waits for anybody, and where it cannot be done the service runs as if nobody had asked.
+Each runtime loads a file of this folder at its start, which writes one JSON object per second and process to
+a folder chosen by the testbed; the monitors of the same names read these samples. Sampling opens no port and
+blocks nothing in the service; where sampling is impossible, the service runs unchanged.
 """
 
 from __future__ import annotations
@@ -14,41 +14,39 @@ from typing import Final
 
 from loadlens.model.topology import Runtime
 
-FOLDER: Final = "LOADLENS_RUNTIME"  # the variable that says where samples go
+FOLDER: Final = "LOADLENS_RUNTIME"  # the variable that names the folder for samples
 _HERE: Final = Path(__file__).parent
 _BEAM_MODULE: Final = "loadlens_runtime"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How processes of one runtime are made to sample themselves."""
+    """Set-up that makes the processes of one runtime sample themselves."""
 
-    variables: Callable[[Path, Mapping[str, str]], dict[str, str]]  # given the folder and what is set already
-    first: Callable[[Path], tuple[str, ...]] | None = (
-        None  # a command that makes what they need in the folder
-    )
+    variables: Callable[[Path, Mapping[str, str]], dict[str, str]]  # arguments: folder, present environment
+    first: Callable[[Path], tuple[str, ...]] | None = None  # a command that prepares the folder
 
 
 def environment(runtime: Runtime, folder: Path, present: Mapping[str, str]) -> dict[str, str]:
-    """The variables with which a process of this runtime samples itself.
+    """Return the variables that make a process of this runtime sample itself.
 
     Args:
         runtime: What runs the service.
-        folder: Where its samples go; it must be there.
-        present: The environment as it is: what the study says to the runtime stays.
+        folder: Existing folder for the samples.
+        present: The environment so far; the study's own options of the runtime are kept.
     """
     return {FOLDER: str(folder), **RUNTIMES[runtime].variables(folder, present)}
 
 
 def _node(folder: Path, present: Mapping[str, str]) -> dict[str, str]:
-    """Preloaded by every Node process and worker thread that inherits the variable."""
+    """Preload the sampler in every Node process and worker thread that inherits the variable."""
     return _added("NODE_OPTIONS", f"--require {_quoted(_HERE / 'node.cjs')}", present)
 
 
 def _beam(folder: Path, present: Mapping[str, str]) -> dict[str, str]:
-    """Run by the emulator before what its own command line asks for, which may never end.
+    """Start the sampler before the emulator's own command line, which may never end.
 
-    Loaded by its path, because a release may not look for modules; what goes wrong is a value nobody reads.
+    The module is loaded by path, because a release may not search for modules; errors are caught and ignored.
     """
     module = _quoted(folder / _BEAM_MODULE)
     return _added(
