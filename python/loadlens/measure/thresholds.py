@@ -21,6 +21,13 @@ THROTTLED: Final = 0.05  # of the periods of a quota: one request in twenty meet
 OTHERS_MATTER: Final = 0.10  # of the machine: beyond, what the service lacked may have been taken from it
 SERVICE_WAITS: Final = 0.05  # of the time that its threads run: a response time moves by as much
 
+STOLEN_MATTERS: Final = 0.01  # of the machine's time, by the hypervisor: CPU time of a request varies by more
+
+# --- what the figures stand on ----------------------------------------------------------------------------
+
+FEW_FAIL: Final = 0.01  # of the requests: beyond, times and rates of the rest are not those of all
+PAGED_IN: Final = 0.01  # pages from storage for a request: more, and requests wait for storage to be read
+
 # --- who waits --------------------------------------------------------------------------------------------
 
 UNCOUPLED: Final = 0.2  # wait of a probe over that of the load: 0.09 where cores are shared, 1 in one line

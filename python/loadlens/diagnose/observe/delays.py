@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from loadlens.diagnose import grading
 from loadlens.estimate.interval import Interval
 from loadlens.measure.curve import Capacity, capacity_of, coming_share
+from loadlens.measure.thresholds import IDLE_CPU, THROTTLED
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Finding
 from loadlens.present import numbers, words
 
 LEAST_PLACES = 0.70  # capacity times the time of a request alone; a lock gives 1 or more
-IDLE = 0.70  # of the cores that the service may use
-THROTTLED = 0.05  # of the periods of a quota
 HARDLY_COMPUTES = 0.05  # cores: no quota is so small
 GAPS = 5.0  # times the mean distance of answers: a longer one is a pause
 COMING = 0.40  # of the time of a request, from the first byte of its answer to its last: bandwidth
@@ -137,9 +136,9 @@ def _idle(delay: Delay) -> grading.Signal:
     used = sum(known) / allotted
     return grading.stated(
         "server.idle",
-        used < IDLE,
+        used < IDLE_CPU,
         text=f"its processes take {numbers.percent(used)} of the CPU that they may use "
-        f"(limit {numbers.percent(IDLE)})",
+        f"(limit {numbers.percent(IDLE_CPU)})",
         chip=f"CPU {numbers.percent(used)}",
     )
 

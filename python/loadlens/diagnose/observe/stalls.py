@@ -13,13 +13,13 @@ from loadlens.diagnose import grading
 from loadlens.estimate import pauses
 from loadlens.estimate.interval import Floats, Interval, product
 from loadlens.measure import figures
+from loadlens.measure.thresholds import IDLE_CPU
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate
 from loadlens.model.shapes import Standstill, StandstillWatch
 from loadlens.present import numbers
 
 QUEUED = 1.5  # times the median of the lowest level: beyond, requests wait for each other
-FULL = 0.7  # of the cores that the service was given
 FAR_LESS = 0.5  # of the time for which everything stood still
 ALIKE = 1.5  # limits of trials that are told as one
 AT_ITS_BEGINNING = 0.1  # of a standstill: what starts it lies there
@@ -93,7 +93,7 @@ def _is_calm(curve: Curve, step: Step) -> bool:
     if not isinstance(first, Estimate) or not isinstance(here, Estimate):
         return step is curve.steps[0]
     is_queued = here.point > QUEUED * first.point
-    is_full = bool(step.processes) and step.server_cores > FULL * curve.cores_allotted
+    is_full = bool(step.processes) and step.server_cores > IDLE_CPU * curve.cores_allotted
     return not is_queued and not is_full
 
 

@@ -43,7 +43,7 @@ from loadlens.estimate.saturation import (
     fall,
 )
 from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded
-from loadlens.measure.thresholds import FULL_CORES
+from loadlens.measure.thresholds import FEW_FAIL, FULL_CORES
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Grade, Prediction
 from loadlens.present import numbers, words
@@ -53,7 +53,6 @@ TITLE = "more load gives less throughput"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 LEAST_DROP = 0.10
-MANY_FAIL = 0.01
 STOLEN = 0.25  # of the fall: less does not make it
 
 
@@ -209,7 +208,7 @@ def _failures(fallen: Fallen) -> Counter:
     if not isinstance(failed, Estimate):
         return grading.rival(name, f"{text}; failures were not counted", None)
     text += f", {numbers.percent(failed.point)} of them fail"
-    return grading.rival(name, text, True if failed.point <= MANY_FAIL else None)
+    return grading.rival(name, text, True if failed.point <= FEW_FAIL else None)
 
 
 def _later(fallen: Fallen) -> Counter:

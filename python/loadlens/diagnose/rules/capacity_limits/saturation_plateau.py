@@ -38,7 +38,7 @@ from loadlens.estimate.saturation import (
 )
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, cores_of, waiting_share
-from loadlens.measure.thresholds import SATURATED
+from loadlens.measure.thresholds import FEW_FAIL, SATURATED
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 from loadlens.present import numbers, words
@@ -48,7 +48,6 @@ TITLE = "throughput has reached its limit"
 EXPLAINS: tuple[str, ...] = ()
 
 SLOPE_TOLERANCE = 0.10
-MOST_FAILED = 0.01
 GRAIN = ON_PLATEAU / 2  # levels that differ by less are one plateau: its height is known no better
 
 
@@ -170,7 +169,7 @@ def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
         if isinstance(s.response.mean, Estimate) and sum(s.throughput_trials) > 0
     ]
     lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
-    if lost > MOST_FAILED:
+    if lost > FEW_FAIL:
         text = (
             f"{numbers.percent(lost)} fail: who fails leaves early, and the response times of the "
             f"rest say less"

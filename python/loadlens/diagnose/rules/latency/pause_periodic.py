@@ -39,6 +39,7 @@ from loadlens.diagnose.observe import stalls
 from loadlens.estimate import pauses
 from loadlens.estimate.interval import inverse
 from loadlens.measure import figures
+from loadlens.measure.thresholds import THROTTLED
 from loadlens.model.facts import Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.present import numbers
@@ -51,7 +52,6 @@ SEEN_OF_BEATS = 0.5
 SCRAPES_S = (0.5, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 LIKE_A_SCRAPE = 0.005
 QUOTA_BELOW_S = 0.5  # quotas have periods of 100 ms, rarely more
-THROTTLED = 0.05  # of its periods
 SURE = 6  # pauses: five distances at random are as alike less than once in a thousand times
 
 

@@ -36,6 +36,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.observe.curve_signals import gain_signal
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
 from loadlens.measure.curve import Capacity, capacity_of, completed
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
 from loadlens.present import numbers
@@ -45,9 +46,7 @@ TITLE = "the generator is the limit"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
 MOST_WAITING = 0.01  # share of time in which a thread wanted a core and had none
-BUSY_AT_A_LIMIT = 0.85  # a queue takes 6.7 times its idle time there
 
-SERVICE_FULL = 0.85
 ANSWERED = 0.95  # of the rate that was offered
 LAG_FLOOR_S = 0.001
 LAG_SHARE = 0.10
@@ -95,14 +94,14 @@ def _held_up(curve: Curve, step: Step) -> Finding | None:
     median = step.response.p50
     bound = max(LAG_FLOOR_S, LAG_SHARE * median.point) if isinstance(median, Estimate) else LAG_FLOOR_S
     lag, busy = watch.lag_p99_s or 0.0, watch.busy or 0.0
-    is_busy, is_late = busy >= BUSY_AT_A_LIMIT, lag > bound
+    is_busy, is_late = busy >= SATURATED, lag > bound
     if not curve.is_closed and not is_late and completed(step) >= ANSWERED * step.load:
         return None
     signals = [
         grading.stated(
             "generator.busy" if is_busy or not is_late else "generator.lag",
             is_busy or is_late,
-            text=f"busiest thread {numbers.percent(busy)} (limit {numbers.percent(BUSY_AT_A_LIMIT)}), "
+            text=f"busiest thread {numbers.percent(busy)} (limit {numbers.percent(SATURATED)}), "
             f"late {numbers.with_unit(lag, 's')} at p99 (limit {numbers.with_unit(bound, 's')})"
             + _waited(watch),
             chip=f"generator busy {numbers.percent(busy)}"
@@ -206,9 +205,9 @@ def _service(curve: Curve, step: Step) -> Counter:
         (p.cores for p in step.processes if p.hot_threads is not None and p.hot_threads <= 1), default=0
     )
     text = f"it uses {numbers.percent(share)} of its cores"
-    if loop >= SERVICE_FULL:
+    if loop >= SATURATED:
         text += f", and one thread computes {numbers.percent(min(1.0, loop))} of the time"
-    return grading.rival(name, text, share < SERVICE_FULL and loop < SERVICE_FULL)
+    return grading.rival(name, text, share < SATURATED and loop < SATURATED)
 
 
 def _lacks_core(watch: GeneratorWatch) -> bool:

@@ -25,6 +25,7 @@ from statistics import fmean, median
 
 from loadlens.diagnose import grading
 from loadlens.estimate.laws import three_ways
+from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.present import numbers
@@ -34,7 +35,6 @@ TITLE = "throughput, time and concurrency disagree"
 EXPLAINS: tuple[str, ...] = ()
 
 TOLD_TOLERANCE = 0.05
-MOST_FAILED = 0.01  # of the requests of another program: beyond, its mean is not that of all that it counts
 SAME_PAUSE = 0.10  # of the longest: beyond, what is missing is no pause of the users
 
 
@@ -138,7 +138,7 @@ def _told_ratio(curve: Curve, step: Step) -> float | None:
     """X (R + Z) / N from what a program of others tells; none where it tells too little."""
     if not step.driver or not curve.is_closed or len(step.classes) != 1 or step.load <= 0:
         return None
-    if isinstance(step.failed, Estimate) and step.failed.point > MOST_FAILED:
+    if isinstance(step.failed, Estimate) and step.failed.point > FEW_FAIL:
         return None  # they count in the rate, and their time is in no mean
     mean, rate = step.classes[0].service.mean, _rate(step)
     if not isinstance(mean, Estimate) or not math.isfinite(rate):

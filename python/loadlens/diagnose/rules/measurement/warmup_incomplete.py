@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.estimate.steady_state import SMALLEST_TREND, TREND_LEVEL
-from loadlens.measure.thresholds import OTHERS_MATTER
+from loadlens.measure.thresholds import OTHERS_MATTER, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.quality import Settling
@@ -55,7 +55,6 @@ FEWEST_LEVELS = 4  # three that are each faster than the one before
 LEVEL_FALL = 0.05
 LEAST_FALL_S = 0.001
 LEAST_TRIAL_FALL_S = 0.0002
-STOLEN = 0.01  # of the machine's time
 MOST_OF_THEM = 2 / 3
 
 
@@ -109,7 +108,7 @@ def _falls(trial: _Trial) -> bool:
 def _is_disturbed(step: Step, cores: int) -> bool:
     """Whether others took the processor: they come and go, and times fall when they go."""
     stolen, others = step.steal or 0.0, step.other_cores or 0.0
-    return stolen > STOLEN or others > OTHERS_MATTER * cores
+    return stolen > STOLEN_MATTERS or others > OTHERS_MATTER * cores
 
 
 def is_falling(went: Settling) -> bool:

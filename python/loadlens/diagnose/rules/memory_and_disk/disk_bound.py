@@ -37,6 +37,7 @@ from loadlens.diagnose.observe.curve_signals import gain_signal, room_signal
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, completed
+from loadlens.measure.thresholds import IDLE_CPU, PAGED_IN, SATURATED
 from loadlens.model.facts import Curve, Facts, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.present import load_text, numbers
@@ -53,13 +54,10 @@ ASLEEP = "threads.asleep"  # the signal
 
 STALLED = 0.10  # of the time nobody could go on
 MOSTLY = 0.5  # of the time some task waits
-BUSY = 0.85  # of the time a device had something to do
 AT_ONCE = 1.2  # threads asleep where there is any: up to there they take turns
 LONGER = 2.0  # times the sleep of a request at the lightest load: they queue
 SAME_BYTES = 0.10  # coefficient of variation over the levels
 LEAST_BYTES = 512.0  # of one request: a sector
-MOST_CORES = 0.70  # of those allotted
-MOST_FAULTS = 0.01  # pages from storage for a request
 LINE_BYTES = 4096.0  # of a request: up to there what is appended may be lines of a log
 
 
@@ -131,7 +129,7 @@ def _asleep(curve: Curve, step: Step, storage: StorageWatch) -> grading.Signal |
         text += f", {at_once:.2g} of them at once"
         if longer is not None and at_once > AT_ONCE:
             text += f", a request {longer:.2g} times as long as at the lightest load"
-    queues = share.point >= BUSY and longer is not None and longer >= LONGER
+    queues = share.point >= SATURATED and longer is not None and longer >= LONGER
     passed = share.point >= MOSTLY and (at_once <= AT_ONCE or queues)
     chip = f"asleep in the kernel {numbers.percent(share.point)}"
     found = grading.at_least(ASLEEP, share, MOSTLY, text=text, chip=chip)
@@ -189,8 +187,8 @@ def _storage(storage: StorageWatch) -> grading.Signal:
         return grading.at_least(
             "storage.busy",
             busy,
-            BUSY,
-            text=f"a device is busy {numbers.shown(busy)} of the time (limit {numbers.percent(BUSY)})",
+            SATURATED,
+            text=f"a device is busy {numbers.shown(busy)} of the time (limit {numbers.percent(SATURATED)})",
             chip=f"device busy {_percent(busy)}",
         )
     return grading.at_least(
@@ -230,7 +228,7 @@ def _cores(curve: Curve, step: Step) -> grading.Signal:
     if not step.processes or curve.cores_allotted <= 0:
         return grading.stated("cpu.room", None, text="CPU of the service was not read")
     unread = [process for process in step.processes if not isinstance(process.cpu, Estimate)]
-    found = room_signal(curve, step, MOST_CORES)
+    found = room_signal(curve, step, IDLE_CPU)
     if unread and found.evidence.passed:  # what was not read is not zero
         text = f"the CPU of {len(unread)} of {len(step.processes)} processes was not read"
         return grading.stated("cpu.room", None, text=text)
@@ -260,8 +258,8 @@ def _paging(curve: Curve) -> Counter:
     faults = disk_writes.per_request(curve, "major_faults")
     if faults is None:
         return grading.rival("paging", "page faults were not read", None)
-    text = f"{faults.mean:.2g} pages for a request had to come from storage (limit {MOST_FAULTS})"
-    return grading.rival("paging", text, faults.mean <= MOST_FAULTS)
+    text = f"{faults.mean:.2g} pages for a request had to come from storage (limit {PAGED_IN})"
+    return grading.rival("paging", text, faults.mean <= PAGED_IN)
 
 
 def _log_lines(curve: Curve) -> Counter:
@@ -309,7 +307,7 @@ def _finding(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> F
 
 def _stall_by_use(storage: StorageWatch) -> float:
     busy = storage.device_busy
-    return busy.point if isinstance(busy, Estimate) and busy.point >= BUSY else 0.0
+    return busy.point if isinstance(busy, Estimate) and busy.point >= SATURATED else 0.0
 
 
 def _silence(facts: Facts, curve: Curve, step: Step, storage: StorageWatch) -> str:

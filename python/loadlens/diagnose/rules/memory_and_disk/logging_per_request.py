@@ -42,6 +42,7 @@ from loadlens.diagnose.observe import disk_writes
 from loadlens.diagnose.rules.memory_and_disk import disk_bound
 from loadlens.estimate.comparison import compare_pairs
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.thresholds import PAGED_IN
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed
 from loadlens.present import load_text, numbers
@@ -284,7 +285,7 @@ def _reading(curve: Curve) -> Counter:
     if read is None or faults is None:
         return grading.rival(name, "what comes from storage was not read", None)
     text = f"{disk_writes.size(read.mean)} and {faults.mean:.2g} pages of memory a request come from storage"
-    is_little = read.mean <= disk_bound.LEAST_BYTES and faults.mean <= disk_bound.MOST_FAULTS
+    is_little = read.mean <= disk_bound.LEAST_BYTES and faults.mean <= PAGED_IN
     return grading.rival(name, text, True if is_little else None)
 
 

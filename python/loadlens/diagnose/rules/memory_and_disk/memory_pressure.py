@@ -36,6 +36,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.observe import disk_writes
 from loadlens.measure import figures
 from loadlens.measure.curve import completed
+from loadlens.measure.thresholds import PAGED_IN
 from loadlens.model.facts import Curve, Facts, MemoryWatch, Step, StorageWatch
 from loadlens.model.finding import Absent, Counter, Estimate, Figure, Finding, NotAssessed
 from loadlens.present import numbers
@@ -47,7 +48,6 @@ EXPLAINS: tuple[str, ...] = (
     *("threads.pool-limit", "outside.handler-wait", "mixture.slow-path"),
 )
 
-FAULTS = 0.01  # pages from storage for a request
 WAITED = 0.05  # of the time
 SWAPPED = 1.0  # pages a second from swap, over a whole level: fewer are of a program that woke up
 AGAIN = 0.5  # of the faults: pages that had been dropped
@@ -84,7 +84,7 @@ class _Look:
     @property
     def is_own(self) -> bool:
         """Whether the service itself lacks pages; else the machine may."""
-        return figures.point(self.faults) >= FAULTS or self.is_reclaimed
+        return figures.point(self.faults) >= PAGED_IN or self.is_reclaimed
 
     @property
     def is_reclaimed(self) -> bool:
@@ -152,13 +152,13 @@ def _short(look: _Look) -> grading.Signal:
     """Whether pages are missing: by faults of the service, by its group, else somewhere on the machine."""
     memory, faults = look.memory, look.faults
     own = memory.own_waiting
-    if look.is_reclaimed and isinstance(own, Estimate) and figures.point(faults) < FAULTS:
+    if look.is_reclaimed and isinstance(own, Estimate) and figures.point(faults) < PAGED_IN:
         text = f"some thread of its control group waits for memory {numbers.shown(own)} of the time"
         return grading.at_least("memory.group", own, WAITED, text=f"{text} (limit {numbers.percent(WAITED)})")
-    text = f"pages that a request fetches from storage: {numbers.shown(faults)} (limit {FAULTS})"
+    text = f"pages that a request fetches from storage: {numbers.shown(faults)} (limit {PAGED_IN})"
     if look.is_own:
         return grading.at_least(
-            "faults.request", faults, FAULTS, text=text, chip=f"{look.pages} pages a request"
+            "faults.request", faults, PAGED_IN, text=text, chip=f"{look.pages} pages a request"
         )
     signs = [
         f"tasks of the machine wait for memory {numbers.shown(memory.waiting)} of the time"
@@ -302,7 +302,7 @@ def _finding(look: _Look) -> Finding | None:
 
 def _statement(look: _Look, share: float) -> str:
     time = f"{numbers.percent(share)} of the time"
-    if figures.point(look.faults) >= FAULTS:
+    if figures.point(look.faults) >= PAGED_IN:
         return f"Memory is short: a request waits for {look.pages} pages, {time}"
     whose = "its threads wait" if look.is_own else "somebody on the machine waits"
     return f"Memory is short: {whose} for it {time}"

@@ -33,6 +33,7 @@ from loadlens.diagnose.observe.curve_signals import gain_signal, room_signal
 from loadlens.estimate.saturation import BEYOND_KNEE, GAIN_PER_DOUBLING
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, coming_share, completed
+from loadlens.measure.thresholds import FULL_MACHINE, IDLE_CPU, SATURATED
 from loadlens.model.facts import Curve, Facts, ReceivedWatch, Step
 from loadlens.model.finding import Estimate, Grade
 from loadlens.present import load_text, numbers
@@ -49,9 +50,6 @@ COMING = 0.40  # of the time of a request
 GROWN = 2.0  # times the time between first and last byte at the lightest load
 LEAST_BYTES = 10_000.0  # of an answer
 SAME_RATE = 0.05  # from the mean of the levels at which more users bring nothing
-MOST_CORES = 0.70  # of those allotted
-FULL_LOOP = 0.85  # of the time, of a process in which one thread does it all
-FULL_MACHINE = 0.9  # of its cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +186,11 @@ def _cores(curve: Curve, step: Step) -> grading.Signal:
         )
     loops = [p.occupied for p in step.processes if p.hot_threads == 1]
     busiest = max((loop.point for loop in loops if isinstance(loop, Estimate)), default=0.0)
-    if busiest >= FULL_LOOP:
+    if busiest >= SATURATED:
         busy = numbers.percent(busiest)
-        text = f"one thread is at work {busy} of the time (limit {numbers.percent(FULL_LOOP)})"
+        text = f"one thread is at work {busy} of the time (limit {numbers.percent(SATURATED)})"
         return grading.stated("cpu.room", False, text=text, chip=f"one thread {busy}")
-    return room_signal(curve, step, MOST_CORES)
+    return room_signal(curve, step, IDLE_CPU)
 
 
 def _silence(facts: Facts, transfers: Sequence[Transfers]) -> str:

@@ -49,6 +49,7 @@ from loadlens.estimate.rate_limiter import (
     expected_under_way,
     least_scatter,
 )
+from loadlens.measure.thresholds import IDLE_CPU, SATURATED
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
 from loadlens.present import load_text, numbers
@@ -63,7 +64,6 @@ EXPLAINS: tuple[str, ...] = (
 TOO_MANY = 429
 SAME_RATE = 0.10  # between levels
 DECIDES = 0.05  # of the requests refused
-CALM, FULL = 0.70, 0.85  # of the cores that the service may use
 GRAIN = 2.0  # requests: how far a burst is known
 FEWER = 0.80  # of what is expected: requests do not come by chance alone, as the formula has it
 
@@ -226,9 +226,9 @@ def _overload(calmest: Level) -> Counter:
         f"it uses {numbers.percent(used)} of its CPU at "
         f"{load_text.load_of(calmest.curve, calmest.step)}; {evenly}"
     )
-    if used < CALM:
+    if used < IDLE_CPU:
         return grading.rival(name, text, True)
-    return grading.rival(name, text, None if used < FULL or even < EVEN else False)
+    return grading.rival(name, text, None if used < SATURATED or even < EVEN else False)
 
 
 def _at_once(level: Level, levels: list[Level]) -> Counter:

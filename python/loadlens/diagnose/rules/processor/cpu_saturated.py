@@ -45,7 +45,7 @@ from loadlens.measure.curve import (
     cores_waited,
     waiting_share,
 )
-from loadlens.measure.thresholds import SATURATED
+from loadlens.measure.thresholds import SATURATED, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Finding, Grade, Prediction
 from loadlens.present import numbers
@@ -55,7 +55,6 @@ TITLE = "the service has no processor time left"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
 WAITING_EACH = 0.25  # threads for each core that wait for one
-STOLEN = 0.01
 MOST_REFUSED = 0.5
 
 
@@ -229,7 +228,7 @@ def _stolen(step: Step) -> Counter:
     name = "time taken by other machines"
     if step.steal is None:
         return grading.rival(name, "not read", None)
-    return grading.rival(name, numbers.percent(step.steal), True if step.steal <= STOLEN else None)
+    return grading.rival(name, numbers.percent(step.steal), True if step.steal <= STOLEN_MATTERS else None)
 
 
 def _refusals(step: Step) -> Counter:

@@ -36,7 +36,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.curve_signals import waits_signal
 from loadlens.measure.curve import completed, cores_of, requests_wait, used_by_others
-from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS
+from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import numbers
@@ -45,7 +45,6 @@ ID = "host.interference"
 TITLE = "something else took the machine's time"
 EXPLAINS: tuple[str, ...] = ("colocation.contention", "cpu.saturated", "saturation.plateau")
 
-MOST_STOLEN = 0.01
 CONSTANT = 0.5  # of the work of others that does not grow with throughput
 FALLS_TO = 0.8  # of their work, while throughput does not fall
 LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
@@ -174,9 +173,9 @@ def _stolen(curve: Curve, step: Step) -> Claim:
     signals = [
         grading.stated(
             "host.steal",
-            stolen > MOST_STOLEN,
+            stolen > STOLEN_MATTERS,
             text=f"the hypervisor gave {numbers.percent(stolen)} of the machine to others "
-            f"(limit {numbers.percent(MOST_STOLEN)})",
+            f"(limit {numbers.percent(STOLEN_MATTERS)})",
             chip=f"{numbers.percent(stolen)} stolen",
         ),
         grading.stated("host.steal-limits", True if is_much else None, text=limits),
