@@ -33,13 +33,14 @@ gone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, assessing_after, strongest
 from loadlens.estimate import mixtures
-from loadlens.measure import figures
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.model.shapes import SlowLevel, SlowPath
 from loadlens.present import numbers
 
@@ -52,90 +53,93 @@ LATE = 0.1  # of the shift
 BEYOND_P99 = 0.01  # of the requests
 DELAYED_ACK_S = 0.04
 FEWEST_RETRANSMITTED = 0.5  # segments sent again for each slow request
-TAKEN_S = 0.1  # whoever shares a core takes it for less at a time
+TAKEN_S = 0.1  # a program that shares a core takes it for less at a time
 STOPS = ("cgroup.throttled", "pause.periodic", "host.interference")
 
 
-def assess_after(
-    facts: Facts, others: Sequence[Finding | Absent | NotAssessed]
-) -> Finding | Absent | NotAssessed:
-    """Look at every class of every curve."""
-    looks = [(curve, path) for curve in facts.curves for path in curve.slow_paths]
-    if not looks:
-        return NotAssessed(ID, TITLE, "needs every request of a trial in its log: none was kept whole")
-    known = [(curve, path) for curve, path in looks if path.most >= mixtures.FEWEST]
-    if not known:
-        most = max(path.most for _, path in looks)
-        return NotAssessed(ID, TITLE, f"{most} requests at one level, needs {mixtures.FEWEST}")
-    findings = [o for o in others if isinstance(o, Finding) and o.grade >= Grade.PROBABLE]
-    found = [one for curve, path in known if (one := _finding(curve, path, findings)) is not None]
-    if found:
-        return grading.strongest(found)
-    return Absent(ID, TITLE, _silence([path for _, path in known]))
+@dataclass(frozen=True, slots=True)
+class SlowHill:
+    """A slow path of one class of requests on one curve, and what was found that stops the service."""
+
+    curve: Curve
+    path: SlowPath
+    weight: Estimate  # share of the requests
+    shift: Estimate  # seconds longer than the others
+    levels: Sequence[SlowLevel]
+    stops: Sequence[str]  # rules
+
+
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[SlowHill] | Lacking | Nothing:
+    """Return every class of every curve that has a hill of slow requests."""
+    paths = [(curve, path) for curve in facts.curves for path in curve.slow_paths]
+    if not paths:
+        return Lacking("needs every request of a trial in its log: none was kept whole")
+    most = max(path.most for _, path in paths)
+    if most < mixtures.FEWEST:
+        return Lacking(f"{most} requests at one level, needs {mixtures.FEWEST}")
+    causes = [
+        other
+        for other in others
+        if isinstance(other, Finding) and other.grade >= Grade.PROBABLE and other.rule in STOPS
+    ]
+    hills = []
+    for curve, path in paths:
+        levels, weight, shift = _levels(path), path.weight, path.shift
+        if path.most < mixtures.FEWEST or not levels:
+            continue
+        if isinstance(weight, Estimate) and isinstance(shift, Estimate):
+            stops = [cause.rule for cause in causes if curve.label in cause.curves]
+            hills.append(SlowHill(curve, path, weight, shift, levels, stops))
+    return hills or Nothing(_silence(facts, hills))
 
 
 def _levels(path: SlowPath) -> list[SlowLevel]:
     return [*([path.alone] if path.alone is not None else []), *path.levels]
 
 
-def _finding(curve: Curve, path: SlowPath, findings: Sequence[Finding]) -> Finding | None:
-    if not _levels(path) or path.weight is None or path.shift is None:
-        return None
-    signals = _signals(path)
-    rivals = _rivals(curve, path, findings)
-    # A path that was seen at no second level may be one of a few long requests.
-    cap = Grade.STRONG if path.levels else Grade.PROBABLE
-    grade = grading.grade_of(signals, rivals, cap=cap)
-    if grade is None or not isinstance(path.weight, Estimate) or not isinstance(path.shift, Estimate):
-        return None
-    share, later = path.weight.point, numbers.with_unit(path.shift.point, "s")
-    ratio = max(level.ratio for level in _levels(path))
-    saved = numbers.with_unit(share * path.shift.point, "s")
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=_impact(path),
-        scope=f"{path.label} · {curve.label}",
-        statement=grading.statement(
-            f"{numbers.percent(share)} of {path.request} take {later} longer, {_where(curve, path)}"
-        ),
-        explanation=f"Quantiles above p{_edge(share)} are the slow path's alone, {ratio:.0f} times the "
-        "usual; the mean of both is a time that no request takes.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"Find what these {numbers.percent(share)} share (a miss, a second call, a timer): cache it, "
-        f"run it beside the rest, or answer without it; the mean falls by {saved}.",
-        confirm="a label on what takes that path: all slow requests carry it; without it the hill is gone",
+def claim(_: Facts, hill: SlowHill) -> Claim:
+    """Hold the share and the distance of the slow requests against what else makes two hills."""
+    curve, path, weight, shift = hill.curve, hill.path, hill.weight, hill.shift
+    share, later = weight.point, numbers.with_unit(shift.point, "s")
+
+    def words(_: Grade) -> Words:
+        ratio = max(level.ratio for level in hill.levels)
+        # Share of the mean response time that the slow path's wait is.
+        usual_s = shift.point / max(median(level.ratio for level in hill.levels) - 1, 1e-9)
+        extra_s = share * shift.point
+        return Words(
+            statement=f"{numbers.percent(share)} of {path.request} take {later} longer, {_where(hill)}",
+            explanation=f"Quantiles above p{100 * (1 - share):.3g} are the slow path's alone, {ratio:.0f} "
+            "times the usual; the mean of both is a time that no request takes.",
+            advice=f"Find what these {numbers.percent(share)} share (a miss, a second call, a timer): cache "
+            "it, run it beside the rest, or answer without it; the mean falls by "
+            f"{numbers.with_unit(extra_s, 's')}.",
+            confirm="a label on what takes that path: all slow requests carry it; without it the hill is "
+            "gone",
+            impact=extra_s / (extra_s + usual_s),
+        )
+
+    return Claim(
+        where=f"{path.label} · {curve.label}",
+        signals=_signals(hill),
+        rivals=_rivals(hill),
+        words=words,
         curves=(curve.label,),
+        # A path that was seen at no second level may be one of a few long requests.
+        cap=Grade.STRONG if path.levels else Grade.PROBABLE,
     )
 
 
-def _where(curve: Curve, path: SlowPath) -> str:
+def _where(hill: SlowHill) -> str:
     """`at 1 to 8 users alike`: the levels at which it was seen, and no others."""
-    loads = sorted({level.load for level in _levels(path)})
+    loads = sorted({level.load for level in hill.levels})
     low, high = f"{loads[0]:g}", f"{loads[-1]:g}"
-    unit = "requests/s" if not curve.is_closed else "user" if high == "1" else "users"
+    unit = "requests/s" if not hill.curve.is_closed else "user" if high == "1" else "users"
     return f"at {low} {unit}" if low == high else f"at {low} to {high} {unit} alike"
 
 
-def _edge(share: float) -> str:
-    return f"{100 * (1 - share):.3g}"
-
-
-def _impact(path: SlowPath) -> float:
-    """Share of the mean response time that the slow path's wait is."""
-    assert isinstance(path.weight, Estimate)
-    assert isinstance(path.shift, Estimate)
-    ratio = median(level.ratio for level in _levels(path))
-    extra = path.weight.point * path.shift.point
-    usual = path.shift.point / max(ratio - 1, 1e-9)
-    return min(1.0, extra / (extra + usual))
-
-
-def _signals(path: SlowPath) -> list[grading.Signal]:
-    assert path.weight is not None
-    assert path.shift is not None
-    levels = _levels(path)
+def _signals(hill: SlowHill) -> list[grading.Signal]:
+    path, levels = hill.path, hill.levels
     ratio = min(level.ratio for level in levels)
     shifts = [level.shift.point for level in levels if isinstance(level.shift, Estimate)]
     constant = mixtures.is_constant(shifts)
@@ -144,19 +148,19 @@ def _signals(path: SlowPath) -> list[grading.Signal]:
     return [
         grading.at_least(
             "component.weight",
-            path.weight,
+            hill.weight,
             mixtures.LEAST_WEIGHT,
-            text=f"{numbers.shown(path.weight)} of {path.request} lie in a hill of their own, {count} "
+            text=f"{numbers.shown(hill.weight)} of {path.request} lie in a hill of their own, {count} "
             f"requests "
             f"(limit {numbers.percent(mixtures.LEAST_WEIGHT)})",
-            chip=f"{numbers.short(path.weight)} are slow",
+            chip=f"{numbers.short(hill.weight)} are slow",
         ),
         grading.at_least(
             "component.shift",
-            path.shift,
+            hill.shift,
             0.0,
-            text=f"they take {numbers.shown(path.shift)} longer than the others",
-            chip=f"{numbers.short(path.shift)} longer",
+            text=f"they take {numbers.shown(hill.shift)} longer than the others",
+            chip=f"{numbers.short(hill.shift)} longer",
         ),
         grading.stated(
             "component.ratio",
@@ -193,10 +197,8 @@ def _alone_text(path: SlowPath) -> str:
     )
 
 
-def _rivals(curve: Curve, path: SlowPath, findings: Sequence[Finding]) -> list[Counter]:
-    assert path.shift is not None
-    shift = figures.point(path.shift)
-    stops = [f.rule for f in findings if f.rule in STOPS and curve.label in f.curves]
+def _rivals(hill: SlowHill) -> list[Counter]:
+    curve, path, shift, stops = hill.curve, hill.path, hill.shift.point, hill.stops
     sees = path.unseen_s is not None and path.unseen_s <= shift
     stands = path.together is not None and path.together >= TOGETHER
     return [
@@ -288,19 +290,20 @@ def _timer_rival(curve: Curve, path: SlowPath, shift: float) -> Counter:
 
 
 def _retransmitted(steps: Sequence[Step]) -> float | None:
-    known = [
+    counted = [
         step.kernel.retransmitted
         for step in steps
         if step.kernel is not None and step.kernel.retransmitted is not None
     ]
-    return sum(known) if known else None
+    return sum(counted) if counted else None
 
 
 def _listed(seconds: Sequence[float]) -> str:
     return ", ".join(numbers.with_unit(value, "s") for value in seconds)
 
 
-def _silence(paths: Sequence[SlowPath]) -> str:
+def _silence(facts: Facts, _: Sequence[SlowHill]) -> str:
+    paths = [path for curve in facts.curves for path in curve.slow_paths if path.most >= mixtures.FEWEST]
     best = max(paths, key=lambda path: len(_levels(path)))
     levels = _levels(best)
     if not levels:
@@ -318,3 +321,6 @@ def _silence(paths: Sequence[SlowPath]) -> str:
     if mixtures.is_constant(shifts) is False:
         return f"the distance of the hills changes with the load: {_listed(shifts)}"
     return f"two hills at {len(levels)} levels that a timer, a quota or their ratio explains"
+
+
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=strongest, silence=_silence)
