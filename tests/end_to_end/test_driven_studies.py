@@ -277,7 +277,7 @@ def test_check_names_every_feature_that_a_program_cannot_do_with_its_line(tmp_pa
         ("wrk fills no {{...}}", step, "scenarios.ask"),
         ("wrk checks no answers\n", step, "check"),
         ("for the statuses of the study", step, "expect"),
-        ("wrk sends no probes beside its load", len(lines), "probes.beside"),
+        ("wrk sends no probes alongside its load", len(lines), "probes.beside"),
     ):
         assert words in checked.stderr, words
         place = checked.stderr.partition(words)[2].partition("  at ")[2].partition("\n")[0]
@@ -295,7 +295,7 @@ def test_a_program_that_gives_up_makes_the_trial_invalid_with_its_words(tmp_path
     assert ran.returncode == 4, ran.stderr
     trial = open_run(tmp_path / "run").trials[0]
     assert trial.status is TrialStatus.INVALID
-    assert "ab gave up with" in trial.reasons[0]
+    assert "ab failed with status" in trial.reasons[0]
 
 
 @needs_both

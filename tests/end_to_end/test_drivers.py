@@ -231,5 +231,5 @@ def test_a_driver_that_gives_up_is_an_error_and_no_result() -> None:
     done = tried("http://127.0.0.1:9/", "--driver", "wrk", "-d", "1s", "-c", "1")
 
     assert done.returncode == 4
-    assert "wrk gave up with 1" in done.stderr
+    assert "wrk failed with status 1" in done.stderr
     assert json.loads(done.stdout or "null") is None

@@ -373,11 +373,11 @@ def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose:
 
 def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet: bool) -> ExitCode:
     from loadlens.run.external import DRIVERS
-    from loadlens.run.external_load import run_driven
+    from loadlens.run.external_load import run_external
 
     if name not in DRIVERS:
         raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
-    done = run_driven(plan, DRIVERS[name], out=out)
+    done = run_external(plan, DRIVERS[name], out=out)
     if as_json:
         from loadlens.report.write.json import hit_as_json
 

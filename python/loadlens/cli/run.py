@@ -166,9 +166,9 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
 
     if quiet or not sys.stderr.isatty():
         progress = Silent() if quiet else PlainPrinter()
-        return run_study(study, record, resume=resume, progress=progress, foretell=foretell)
+        return run_study(study, record, resume=resume, progress=progress, predict=foretell)
     with run_view() as view:
-        return run_study(study, record, resume=resume, progress=view, foretell=foretell)
+        return run_study(study, record, resume=resume, progress=view, predict=foretell)
 
 
 def _resume_command(

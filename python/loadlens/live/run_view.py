@@ -58,7 +58,7 @@ class RunState:
             case events.TrialEnded():
                 self._count(event)
                 self.remaining, self.remaining_at = event.remaining, at
-            case events.Foretold(case, said):
+            case events.Prediction(case, said):
                 self.now, self.load = f"predicted {case}: {said}", None
             case events.Warned(said):
                 self.warnings.append(said)

@@ -1,6 +1,6 @@
-"""Running: one trial, and a study's trials one after the other. Writes the record, judges nothing.
+"""Running: one trial, or all trials of a study. Writes the record; evaluates nothing.
 
-`trial.run_trial` drives the engine through one plan, for `hit` as for a study; `study.run_study` brings the
-testbed up around it, watches, puts data back, seals, repeats what was invalid, and can be stopped and
-taken up again.
+`engine_trial.run_trial` runs the engine through one plan, for `hit` and for studies alike.
+`study_runner.run_study` starts the testbed, monitors it, resets data, seals trials, repeats invalid ones, and
+can be stopped and resumed.
 """

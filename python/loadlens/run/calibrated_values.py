@@ -1,4 +1,4 @@
-"""Calibrations of a study: each command once a run, one value for all trials, also after --resume."""
+"""Calibrations of a study: one execution per run; all trials share the value, even after --resume."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from loadlens.testbed import Calibrated, calibrate
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """The values that were found, by service, name and command."""
+    """Calibrated values, by service, name and command."""
 
-    found: Mapping[tuple[str, str, str], Calibrated]
+    by_key: Mapping[tuple[str, str, str], Calibrated]
 
     def values_of(self, case: Case) -> dict[str, Scalar]:
-        """The value of each calibrated name in one case."""
-        return {self.found[key].name: self.found[key].value for key in _keys(case.services)}
+        """Return the value of each calibrated name in one case."""
+        return {self.by_key[key].name: self.by_key[key].value for key in _keys(case.services)}
 
     def as_plain(self) -> list[dict[str, Any]]:
-        """For the record."""
-        return [asdict(one) for one in self.found.values()]
+        """Return the values as the record keeps them."""
+        return [asdict(value) for value in self.by_key.values()]
 
 
 def calibrate_all(
@@ -34,24 +34,24 @@ def calibrate_all(
     before: Iterable[Mapping[str, Any]] = (),
     on_line: Callable[[str], None],
 ) -> Calibrations:
-    """Find out what the services of all cases ask for.
+    """Run the calibration commands of all cases.
 
     Args:
-        study: As planned; a command in which factors are filled is run once for each of its texts.
+        study: As planned; a command that contains factors runs once per distinct text.
         preparations: Builds of the services.
-        before: What a record that is taken up has: those values stay.
-        on_line: Is told the values.
+        before: Values from the record of a resumed run, which are kept.
+        on_line: Receives the output and the values.
 
     Raises:
-        TestbedError: A command failed or gave no value.
+        TestbedError: A command failed or printed no value.
     """
-    found = {(one["service"], one["name"], one["run"]): Calibrated(**one) for one in before}
+    values = {(kept["service"], kept["name"], kept["run"]): Calibrated(**kept) for kept in before}
     for case in study.cases:
         for service in case.services:
             for key in _keys((service,)):
-                if key not in found:
-                    found[key] = calibrate(service, preparations.of(case), on_line=on_line)
-    return Calibrations(found)
+                if key not in values:
+                    values[key] = calibrate(service, preparations.of(case), on_line=on_line)
+    return Calibrations(values)
 
 
 def _keys(services: Iterable[Service]) -> list[tuple[str, str, str]]:

@@ -1,6 +1,6 @@
-"""What bears on a load and is known before its start: other programs, few cores, scarce descriptors.
+"""Warnings before a load starts: busy CPUs, few cores, scarce file descriptors.
 
-Nothing here stops anything: what cannot work the engine refuses, and what went wrong the result says.
+These warnings never stop a load: the engine refuses impossible plans, and the result reports faults.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from pathlib import Path
 from loadlens.machine import inventory
 from loadlens.model.workload import Closed, Plan, Stream
 
-BUSY_SHARE = 0.25  # of all CPUs, by others, that a short look tells from chance
+BUSY_SHARE = 0.25  # of all CPUs, used by other programs; large enough to stand out in a short reading
 STEAL_SHARE = 0.05
-NEAR = 0.8  # of the descriptors
+NEAR = 0.8  # share of the descriptor limit
 OWN_DESCRIPTORS = 64  # the lab's own files
 FEWEST_CORES = 2
 WATCH_S = 0.1
 _STAT = Path("/proc/stat")
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # places in the first line of /proc/stat
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns in the first line of /proc/stat
 
 
 def before(plans: Iterable[Plan], *, watch_s: float = WATCH_S) -> tuple[str, ...]:
-    """Say what may spoil the figures of some loads on this machine as it is now; takes `watch_s`.
+    """List conditions of this machine that may distort the results of some loads; takes `watch_s`.
 
     Args:
         plans: The loads, one after the other.
-        watch_s: How long others are watched while we wait.
+        watch_s: Seconds over which the CPU use of other programs is measured.
     """
-    found = [*_cores(), *_others(watch_s)]
+    warnings = [*_cores(), *_others(watch_s)]
     connections = max((sum(map(_connections, plan.streams)) for plan in plans), default=0)
-    return tuple(found + _descriptors(connections))
+    return tuple(warnings + _descriptors(connections))
 
 
 def _cores() -> list[str]:
@@ -43,7 +43,7 @@ def _cores() -> list[str]:
     if cores >= FEWEST_CORES:
         return []
     noun = "core" if cores == 1 else "cores"
-    return [f"{cores:g} {noun}: the generator takes its time from every service on this machine"]
+    return [f"{cores:g} {noun}: the generator competes with every service on this machine for CPU time"]
 
 
 def _others(seconds: float) -> list[str]:
@@ -55,16 +55,18 @@ def _others(seconds: float) -> list[str]:
         return []
     steal = spent[_STEAL] / total
     busy = 1 - (spent[_IDLE] + spent[_IOWAIT] + spent[_STEAL]) / total
-    found = []
+    warnings = []
     if busy > BUSY_SHARE:
-        found.append(f"other programs use {100 * busy:.0f} % of the CPUs: figures may be theirs (see top)")
+        warnings.append(
+            f"other programs use {100 * busy:.0f} % of the CPUs: results may be distorted (see top)"
+        )
     if steal > STEAL_SHARE:
-        found.append(f"the host takes {100 * steal:.0f} % of the CPU time away")
-    return found
+        warnings.append(f"the host takes {100 * steal:.0f} % of the CPU time (steal)")
+    return warnings
 
 
 def _ticks() -> list[int]:
-    """CPU time of all CPUs by kind; empty when it cannot be read."""
+    """Read the CPU time of all CPUs by kind; empty if unreadable."""
     try:
         return [int(word) for word in _STAT.read_text().split("\n", 1)[0].split()[1:9]]
     except (OSError, ValueError):
@@ -75,7 +77,7 @@ def _descriptors(connections: int) -> list[str]:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY or connections + OWN_DESCRIPTORS <= NEAR * most:
         return []
-    return [f"{connections:,} connections, and at most {most:,} files may be open (ulimit -Hn)"]
+    return [f"{connections:,} connections, but the limit of open files is {most:,} (ulimit -Hn)"]
 
 
 def _connections(stream: Stream) -> int:

@@ -1,4 +1,4 @@
-"""From a planned trial to the engine's plan: streams, warm-up, threads, placement."""
+"""Conversion of a planned trial to the engine's plan: streams, warm-up, threads, placement."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from loadlens.study.plan.streams import streams_of
 SHORTEST_AUTO_WARMUP_NS = 5_000_000_000
 LONGEST_AUTO_WARMUP_NS = 60_000_000_000
 
-# One engine thread carries tens of thousands of requests a second; more of them
-# take cores from a service on the same machine.
+# One engine thread carries tens of thousands of requests per second; more threads
+# would take cores from services on the same machine.
 CORES_PER_THREAD = 4
 
 
 def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) -> Plan:
-    """The plan of one trial.
+    """Return the plan of one trial.
 
     Args:
         planned: The trial.
-        target: Where its entry is, now that the testbed is up.
-        previous_cut_ns: How long the last trial of this case took to settle.
+        target: Address of its entry, once the testbed is up.
+        previous_cut_ns: Time that the previous trial of this case took to settle.
     """
     case = planned.case
     streams = streams_of(case, target)
     return Plan(
         seed=planned.seed,
         streams=streams,
-        threads=_threads(case) if case.driver is None else None,  # another program knows its own
+        threads=_threads(case) if case.driver is None else None,  # an external tool chooses its own
         cpus=_generator_cpus(case),
         warmup_ns=warmup_ns(case, previous_cut_ns),
         duration_ns=case.duration_ns,
@@ -43,10 +43,9 @@ def plan_of(planned: PlannedTrial, target: Target, *, previous_cut_ns: int = 0) 
 
 
 def warmup_ns(case: Case, previous_cut_ns: int = 0) -> int:
-    """The study's warm-up, or an automatic one: 5 s or what the last trial of the case needed, the larger.
+    """Return the study's warm-up, or else the larger of 5 s and the settling time of the previous trial.
 
-    A load that ends after so many requests has no automatic warm-up: its first requests are part of what
-    was asked for.
+    A load with a fixed number of requests has no automatic warm-up: its first requests belong to that number.
     """
     if case.warmup_ns is not None:
         return case.warmup_ns
@@ -63,7 +62,7 @@ def _threads(case: Case) -> int:
 
 
 def _generator_cpus(case: Case) -> tuple[int, ...] | None:
-    """The CPUs that the study gives to no service, if it places services at all; none: not pinned."""
+    """Return the CPUs that no service is pinned to; None if the study pins no service."""
     taken = {cpu for service in case.services for cpu in service.limits.cpus or ()}
     free = sorted(os.sched_getaffinity(0) - taken)
     return tuple(free) if taken and free else None
@@ -76,18 +75,18 @@ def placement_of(
     held: Sequence[Mapping[str, Any]] = (),
     refused: str | None = None,
 ) -> dict[str, Any]:
-    """Where every part was to run and how much it might take, and what came of it, for the record.
+    """Return the planned and the actual resource limits of every part, for the record.
 
     Args:
-        plan: Of the generator; none: the trial ended before there was one.
-        case: What it asks of its services.
-        held: What each replica was confined to, as read from the kernel while it ran.
-        refused: Why the machine does not hold a limit.
+        plan: Of the generator; None if the trial ended before it was made.
+        case: Its services carry the planned limits.
+        held: Actual limits of each replica, read from the kernel while it ran.
+        refused: Reason why the machine cannot enforce a limit.
     """
     services = case.services if case is not None else ()
-    placed = {service.name: _asked(service.limits, service.name, held) for service in services}
+    placed = {service.name: _limits_of(service.limits, service.name, held) for service in services}
     if case is not None and case.outside is not None and case.outside.pids:
-        placed.setdefault(case.outside.name, _asked(Limits(), case.outside.name, held))
+        placed.setdefault(case.outside.name, _limits_of(Limits(), case.outside.name, held))
     return {
         "cores_allowed": sorted(os.sched_getaffinity(0)),
         "generator_threads": None if plan is None else plan.threads,
@@ -100,32 +99,32 @@ def placement_of(
     }
 
 
-def _asked(limits: Limits, name: str, held: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The limits of one service, and what its replicas were held to."""
+def _limits_of(limits: Limits, name: str, held: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the planned limits of one service, and the actual ones of its replicas."""
     return {
         "cpus": None if limits.cpus is None else list(limits.cpus),
         "cpu": limits.cpu,
         "period_s": None if limits.cpu is None else limits.period_s,
         "memory_bytes": limits.memory_bytes,
         "held": [
-            {key: value for key, value in one.items() if key != "service"}
-            for one in held
-            if one["service"] == name
+            {key: value for key, value in replica.items() if key != "service"}
+            for replica in held
+            if replica["service"] == name
         ],
     }
 
 
 def _meet(own: Sequence[int] | None, held: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Whether the generator may run where processes run that were there before; none: not known."""
-    known = [one["cpus"] for one in held]
-    if not known or None in known:
+    """True if the generator shares CPUs with processes that ran before; None if unknown."""
+    cpu_sets = [replica["cpus"] for replica in held]
+    if not cpu_sets or None in cpu_sets:
         return None
-    taken = {cpu for cpus in known for cpu in cpus}
+    taken = {cpu for cpus in cpu_sets for cpu in cpus}
     return not taken.isdisjoint(os.sched_getaffinity(0) if own is None else own)
 
 
 def planned_s(case: Case, previous_cut_ns: int = 0) -> float:
-    """Seconds of load that a trial is planned to take; a guess for one that ends after so many requests."""
+    """Return the planned seconds of load; a guess for a load with a fixed number of requests."""
     automatic_ns = (
         0 if case.warmup_ns is not None else max(0, warmup_ns(case, previous_cut_ns) - warmup_ns(case))
     )

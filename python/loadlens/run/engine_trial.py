@@ -1,6 +1,6 @@
-"""One trial of the engine: start it, show how it goes, end it in order, hand out its result.
+"""One trial of the engine: start, progress, orderly end, result.
 
-The one path by which load is made: `hit`, `run` and all that searches come through here.
+The only path by which our engine makes load: `hit`, `run` and every search use it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError
 from loadlens.model.workload import Plan, RecordTo
 
-POLL_S = 0.1  # how often progress is asked for, and how late a request to stop may be heard
+POLL_S = 0.1  # interval of progress, and the longest delay of a stop
 GRACE_S = 5.0  # beyond the latest end that the plan allows
 NS = 1e9
 
@@ -38,24 +38,24 @@ def run_trial(
     on_notes: OnNotes | None = None,
     start: Start | None = None,
 ) -> Result:
-    """Run a plan to its end, or to the moment somebody asks for it.
+    """Run a plan to its end, or until it is stopped.
 
     Args:
-        plan: What to do.
-        record_dir: Existing folder for the live files; none: nothing is written.
-        on_progress: Gets the engine's progress about ten times a second.
-        stop: When set, the engine ends early and in order.
-        on_started: Told once when the trial began.
-        watch: Asked at each turn; true ends the trial early, because it has no sense any more.
-        on_notes: Gets what may go wrong on this machine, before the start; not called when there is nothing.
-        start: Starts the run, where a script accompanies it; none: it is started as it is.
+        plan: The load.
+        record_dir: Existing folder for the live files; None writes nothing.
+        on_progress: Receives the engine's progress about ten times per second.
+        stop: Once set, the engine ends early and in order.
+        on_started: Called once with the start time.
+        watch: Polled each turn; return True to end the trial early.
+        on_notes: Receives warnings about this machine before the start; not called without any.
+        start: Starts the run, for loads with a script; `Run.start` by default.
 
     Returns:
-        The result of the engine (docs/reference/record.md); status `stopped` when it ended early.
+        The result of the engine (docs/reference/record.md); status `stopped` if it ended early.
 
     Raises:
         PlanError: The engine refuses the plan.
-        EngineError: An own limit, or the engine did not end.
+        EngineError: The engine hit a limit of its own, or did not end.
     """
     if record_dir is not None:
         plan = replace(plan, record=RecordTo(str(record_dir)) if plan.record is None else plan.record)
@@ -64,7 +64,7 @@ def run_trial(
         on_notes(notes)
     run.start() if start is None else start(run)
     latest_end = _latest_end_s(plan)
-    stop_asked_at: float | None = None
+    stopped_at: float | None = None
     began = time.monotonic()
     try:
         while not run.wait(POLL_S):
@@ -75,24 +75,24 @@ def run_trial(
             if on_progress is not None:
                 on_progress(progress)
             now = time.monotonic()
-            asked = (stop is not None and stop.is_set()) or (watch is not None and watch())
-            if stop_asked_at is None and (asked or now - began > latest_end):
+            must_stop = (stop is not None and stop.is_set()) or (watch is not None and watch())
+            if stopped_at is None and (must_stop or now - began > latest_end):
                 run.stop()
-                stop_asked_at = now
-            if stop_asked_at is not None and now - stop_asked_at > _slowest_timeout_s(plan) + GRACE_S:
-                raise EngineError(f"the engine did not end within {now - stop_asked_at:.0f} s of being asked")
+                stopped_at = now
+            if stopped_at is not None and now - stopped_at > _slowest_timeout_s(plan) + GRACE_S:
+                raise EngineError(f"the engine did not end within {now - stopped_at:.0f} s of its stop")
     except BaseException:
-        run.stop()  # whoever raised, no load goes on behind their back
+        run.stop()  # no load may outlive this call
         run.wait(GRACE_S)
         raise
     result = run.result()
-    if on_started is not None:  # it was over before the first turn
+    if on_started is not None:  # the run ended before the first turn
         on_started(result["t0_monotonic_ns"], result["t0_unix_ns"])
     return result
 
 
 def _latest_end_s(plan: Plan) -> float:
-    """Seconds after which the engine must have ended by its own plan; endless without a duration."""
+    """Return the seconds after which the engine must have ended; infinite without a duration."""
     if plan.duration_ns is None:
         return float("inf")
     planned_ns = plan.warmup_ns + plan.duration_ns + plan.drain_ns

@@ -1,4 +1,4 @@
-"""The machine and the software that a run was made with, and what of it changed since."""
+"""Machine and software of a run, and their changes during the run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ASK_WITHIN_S = 10.0
 
 
 def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
-    """Everything that stays the same through a run.
+    """Return the facts that stay the same through a run.
 
     Args:
-        study_folder: Its version control state is recorded too.
+        study_folder: Its version control state is included.
     """
     from loadlens import __version__, engine
     from loadlens.machine import calibration
@@ -43,23 +43,23 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not as it was at the start: `machine.governor` -> [before, now]."""
-    found: dict[str, Any] = {}
+    """Return every difference between two environments: `machine.governor` -> [before, now]."""
+    changed: dict[str, Any] = {}
     for group in ("machine", "limits", "software"):
         was, is_now = before.get(group) or {}, now.get(group) or {}
         for name in sorted({*was, *is_now}):
             if was.get(name) != is_now.get(name):
-                found[f"{group}.{name}"] = [was.get(name), is_now.get(name)]
-    return found
+                changed[f"{group}.{name}"] = [was.get(name), is_now.get(name)]
+    return changed
 
 
 def changing() -> dict[str, Any]:
-    """What may change from trial to trial and is cheap to read; the same places as in `of_machine`."""
+    """Return the facts that may change between trials, under the same keys as in `of_machine`."""
     return {"machine": inventory.changing_facts(), "limits": inventory.limits()}
 
 
 def _versioned(folder: Path) -> dict[str, Any]:
-    """Where the study lies, its commit, and whether files differ from it."""
+    """Return the study's folder, its commit, and the files that differ from the commit."""
     commit = _git(folder, "rev-parse", "HEAD")
     changed = _git(folder, "status", "--porcelain", "--", ".") if commit else None
     return {

@@ -1,6 +1,6 @@
-"""A load that another program makes: started, watched, ended in order, and what it told as a result of ours.
+"""Load made by an external tool: start, watch, orderly end, and its report as a result of the engine's shape.
 
-The program is a process of a keeper, as services are: nothing of it outlives the lab, however that ends.
+The tool runs under a keeper, as services do: none of its processes outlives the lab.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from loadlens.run.external import (
     Driver,
     Printed,
     Request,
-    Told,
+    ToolReport,
     how_to_install,
     missing,
     result_of,
@@ -43,10 +43,10 @@ from loadlens.testbed.keeper import Command, Keeper, Standing
 if TYPE_CHECKING:
     from loadlens.record import TrialWriter
 
-NAME = "driver"  # of its process at the keeper
+NAME = "driver"  # name of the tool's process at the keeper
 POLL_S = 0.05
-GRACE_S = 10.0  # beyond its duration and one time-out, and after it was asked to end
-LAST_CHARACTERS = 300  # of what a program said before it gave up
+GRACE_S = 10.0  # beyond its duration and one timeout, and after it was stopped
+LAST_CHARACTERS = 300  # of a failed tool's output
 VERSION_S = 20.0
 NOT_KNOWN = 0xFFFFFFFF  # of a sample's user, connection and bytes on the wire
 NEVER = -1  # of a sample's times
@@ -54,50 +54,50 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")  # would send the load els
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
-    """What came of one load."""
+class ExternalLoad:
+    """Outcome of one external load."""
 
-    result: Result  # of the engine's shape, with `driver`
-    told: Told
+    result: Result  # in the engine's shape, with `driver`
+    report: ToolReport
 
     def samples(self) -> Iterator[tuple[int, ...]]:
-        """Rows of the sample log (docs/reference/record.md), of a program that tells single requests."""
-        for seq, one in enumerate(self.told.requests or ()):
-            sent = round(one.sent_s * 1e9)
+        """Yield the rows of the sample log (docs/reference/record.md) if the tool reports single requests."""
+        for seq, request in enumerate(self.report.requests or ()):
+            sent = round(request.sent_s * 1e9)
             yield (
                 seq,
                 NEVER,
                 sent,
                 NEVER,
-                sent + round(one.seconds * 1e9),
+                sent + round(request.seconds * 1e9),
                 NOT_KNOWN,
                 NOT_KNOWN,
                 NOT_KNOWN,
-                min(one.body_bytes, NOT_KNOWN),
+                min(request.body_bytes, NOT_KNOWN),
                 0,
-                one.status,
-                int(_outcome(one)),
+                request.status,
+                int(_outcome(request)),
                 0,
                 0,
                 0,
             )
 
 
-def _outcome(one: Request) -> Outcome:
-    if one.is_failed:
+def _outcome(request: Request) -> Outcome:
+    if request.is_failed:
         return Outcome.UNCLASSED
-    return Outcome.OK if 200 <= one.status < 400 else Outcome.UNEXPECTED_STATUS
+    return Outcome.OK if 200 <= request.status < 400 else Outcome.UNEXPECTED_STATUS
 
 
 # --- before anything starts -------------------------------------------------------------------------------
 
 
 def check(plan: Plan, driver: Driver) -> None:
-    """Raise unless the driver is there and can do all of the plan; nothing is started.
+    """Check, without starting it, that the tool is installed and supports the whole plan.
 
     Raises:
-        TestbedError: It is not installed.
-        UsageError, PlanError: It, or anybody, cannot do what is asked; everything is named.
+        TestbedError: The tool is not installed.
+        UsageError, PlanError: The tool, or every generator, cannot run the plan; every fault is named.
     """
     if shutil.which(driver.program) is None:
         raise TestbedError(f"{driver.program} is not installed", where="--driver", hint=driver.install)
@@ -107,28 +107,28 @@ def check(plan: Plan, driver: Driver) -> None:
     faults = driver.faults(plan)
     if faults:
         words = "; ".join(fault.words for fault in faults)
-        raise UsageError(words, where="--driver", hint="our own engine: without --driver")
+        raise UsageError(words, where="--driver", hint="use the built-in engine: leave out --driver")
 
 
 def demand(study: Study) -> None:
-    """See that every program is there that a case names as its driver.
+    """Check that the driver of every case is installed.
 
     Raises:
-        TestbedError: Some are missing; all are named, with the commands that install them.
+        TestbedError: Drivers are missing; all are named, with the commands that install them.
     """
     lacking = missing(study)
     if not lacking:
         return
     names = ", ".join(driver.program for driver in lacking)
     verb = "is" if len(lacking) == 1 else "are"
-    wanting = [case for case in study.cases if case.driver in {driver.name for driver in lacking}]
-    where = ", ".join(dict.fromkeys(f"experiments.{case.experiment}.load.driver" for case in wanting))
+    needing = [case for case in study.cases if case.driver in {driver.name for driver in lacking}]
+    where = ", ".join(dict.fromkeys(f"experiments.{case.experiment}.load.driver" for case in needing))
     raise TestbedError(f"{names} {verb} not installed", where=where, hint=how_to_install(lacking))
 
 
 @cache
 def version(driver: Driver) -> str:
-    """The first line of what it says of its version; empty when it says none."""
+    """Return the first line of a tool's version output; empty if it has none."""
     if not driver.version:
         return ""
     try:
@@ -147,15 +147,15 @@ def version(driver: Driver) -> str:
 # --- one load ---------------------------------------------------------------------------------------------
 
 
-class Hired:
-    """A program that is about to make one load; a context manager that leaves nothing of it behind."""
+class ExternalGenerator:
+    """An external tool for one load, as a context manager that ends all its processes."""
 
     def __init__(self, driver: Driver, plan: Plan, *, marker: str) -> None:
-        """Nothing of it runs before `drive`.
+        """Prepare the tool; it starts with `generate`.
 
         Args:
-            driver: Is installed.
-            plan: One that it can do.
+            driver: An installed tool.
+            plan: A plan that the tool supports.
             marker: The run's id, on every process as LOADLENS_RUN.
         """
         self._driver = driver
@@ -171,38 +171,38 @@ class Hired:
 
     @property
     def name(self) -> str:
-        """Of the program."""
+        """Name of the tool."""
         return self._driver.name
 
     @property
     def mark(self) -> str:
-        """The environment entry that every process of it carries."""
+        """Environment entry of every process of the tool."""
         return self._keeper.mark(NAME)
 
     @property
     def keeper_pid(self) -> int:
-        """The process that starts and ends it."""
+        """Process that starts and ends the tool."""
         return self._keeper.pid
 
-    def drive(
+    def generate(
         self,
         *,
         stop: threading.Event | None = None,
         watch: Callable[[], bool] | None = None,
         on_started: Callable[[int, int], None] | None = None,
         on_turn: Callable[[], None] | None = None,
-    ) -> Driven:
-        """Let it make the load.
+    ) -> ExternalLoad:
+        """Run the tool to its end.
 
         Args:
-            stop: When set, it is asked to end.
-            watch: Asked at each turn; true asks it to end, because the load has no sense any more.
-            on_started: Told once when it was started: CLOCK_MONOTONIC and since 1970, both in ns.
-            on_turn: Called at each turn.
+            stop: Once set, the tool is interrupted.
+            watch: Polled each turn; return True to interrupt the tool.
+            on_started: Called once with the start time: CLOCK_MONOTONIC and since 1970, both in ns.
+            on_turn: Called each turn.
 
         Raises:
-            EngineError: It gave up, did not end, or printed what it should not.
-            TestbedError: It could not be started.
+            EngineError: The tool failed, did not end, or its output is unreadable.
+            TestbedError: The tool could not be started.
         """
         plan, words = self._plan, self._driver.command(self._plan, self._folder)
         command = [argument_without_secrets(word.replace(f"{self._folder}/", "")) for word in words]
@@ -224,53 +224,59 @@ class Hired:
             on_started(began_ns, began_unix_ns)
         turn = _Turn(plan, began_ns, stop, watch, on_turn)
         standing = self._ended(turn, shown)
-        said = log.read_text(errors="replace")
-        if standing.status and not turn.was_asked:
-            last = " ".join(said.strip()[-LAST_CHARACTERS:].split())
-            raise EngineError(f"{self._driver.name} gave up with {standing.status}: {last}", where=shown)
+        output = log.read_text(errors="replace")
+        if standing.status and not turn.was_interrupted:
+            last = " ".join(output.strip()[-LAST_CHARACTERS:].split())
+            raise EngineError(
+                f"{self._driver.name} failed with status {standing.status}: {last}", where=shown
+            )
         try:
-            told = self._driver.read(Printed(said, self._folder), plan)
+            report = self._driver.read(Printed(output, self._folder), plan)
         except (ValueError, KeyError, TypeError) as fault:
-            raise EngineError(f"cannot read what {self._driver.name} printed: {fault}", where=shown) from None
-        return Driven(self._result(told, standing, command, began_ns, began_unix_ns, turn.was_asked), told)
+            raise EngineError(
+                f"cannot read the output of {self._driver.name}: {fault}", where=shown
+            ) from None
+        return ExternalLoad(
+            self._result(report, standing, command, began_ns, began_unix_ns, turn.was_interrupted), report
+        )
 
     def _ended(self, turn: _Turn, shown: str) -> Standing:
-        """Wait for its end, or bring it about."""
+        """Wait for the tool to end; interrupt it when it must end early."""
         try:
             while True:
                 standing = self._keeper.standing()[NAME]
                 if standing.status is not None:
                     break
-                if turn.is_time_to_ask():
+                if turn.must_interrupt():
                     self._keeper.signal(NAME, signal.SIGINT)
                 if turn.is_over_time():
                     raise EngineError(f"{self._driver.name} did not end", where=shown)
                 time.sleep(POLL_S)
         finally:
-            self._keeper.end(NAME)  # a load leaves nothing running
+            self._keeper.end(NAME)  # no process may outlive the load
         until = time.monotonic() + 1
-        while not standing.drained and time.monotonic() < until:  # its last words may be in the pipe
+        while not standing.drained and time.monotonic() < until:  # its last output may still be in the pipe
             time.sleep(0.005)
             standing = self._keeper.standing()[NAME]
         return standing
 
     def _result(
         self,
-        told: Told,
+        report: ToolReport,
         standing: Standing,
         command: list[str],
         began_ns: int,
         began_unix_ns: int,
-        was_asked: bool,
+        was_interrupted: bool,
     ) -> Result:
         ended_ns = standing.ended_ns or time.monotonic_ns()
-        if told.began_unix_s is not None:
-            t0_ns = began_ns + round(told.began_unix_s * 1e9) - began_unix_ns
+        if report.began_unix_s is not None:
+            t0_ns = began_ns + round(report.began_unix_s * 1e9) - began_unix_ns
         else:
-            t0_ns = max(began_ns, ended_ns - round(told.seconds * 1e9))
+            t0_ns = max(began_ns, ended_ns - round(report.seconds * 1e9))
         result = result_of(
-            told,
-            stopped=was_asked,
+            report,
+            stopped=was_interrupted,
             began_unix_ns=began_unix_ns + t0_ns - began_ns,
             began_monotonic_ns=t0_ns,
             cpu_s=standing.cpu_s,
@@ -280,14 +286,14 @@ class Hired:
             "version": self._version,
             "command": command,
             "ran_s": (ended_ns - began_ns) / 1e9,
-            "tells_begin": told.began_unix_s is not None,
-            "tells_requests": told.requests is not None,
-            "rounding_s": {} if told.times is None else dict(told.times.rounding),
+            "tells_begin": report.began_unix_s is not None,
+            "tells_requests": report.requests is not None,
+            "rounding_s": {} if report.times is None else dict(report.times.rounding),
         }
         return result
 
     def close(self) -> None:
-        """End what still runs and remove its files; more than once is fine."""
+        """End the tool if it still runs, and remove its files; safe to call twice."""
         self._keeper.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -301,7 +307,7 @@ class Hired:
 
 
 class _Turn:
-    """What is looked at while a program runs: who wants its end, and whether it takes too long."""
+    """Conditions that end a running tool: a stop, the watch, and its time limit."""
 
     def __init__(
         self,
@@ -315,35 +321,35 @@ class _Turn:
         self._began_s = began_ns / 1e9
         slowest_s = plan.streams[0].timeout_ns / 1e9 + GRACE_S
         self._limit_s = float("inf") if plan.duration_ns is None else plan.duration_ns / 1e9 + slowest_s
-        self._asked_at: float | None = None
+        self._interrupted_at: float | None = None
 
     @property
-    def was_asked(self) -> bool:
-        """Whether it was asked to end."""
-        return self._asked_at is not None
+    def was_interrupted(self) -> bool:
+        """True if the tool was interrupted."""
+        return self._interrupted_at is not None
 
-    def is_time_to_ask(self) -> bool:
-        """Whether to ask it to end now; once."""
+    def must_interrupt(self) -> bool:
+        """True once, when the tool must be interrupted."""
         if self._on_turn is not None:
             self._on_turn()
         wanted = (self._stop is not None and self._stop.is_set()) or (
             self._watch is not None and self._watch()
         )
-        if not wanted or self._asked_at is not None:
+        if not wanted or self._interrupted_at is not None:
             return False
-        self._asked_at = time.monotonic()
+        self._interrupted_at = time.monotonic()
         return True
 
     def is_over_time(self) -> bool:
-        """Whether it should have ended long ago."""
+        """True if the tool has exceeded its time limit."""
         now = time.monotonic()
         return now - self._began_s > self._limit_s or (
-            self._asked_at is not None and now - self._asked_at > GRACE_S
+            self._interrupted_at is not None and now - self._interrupted_at > GRACE_S
         )
 
 
 def _secrets_of(plan: Plan) -> Iterator[str]:
-    """Literal credentials in the headers of a load, which nothing that is kept may show."""
+    """Yield literal credentials in the headers of a load, which must not appear in the record."""
     for stream in plan.streams:
         for step in (step for scenario in stream.scenarios for step in scenario.steps):
             for name, value in step.headers:
@@ -352,42 +358,42 @@ def _secrets_of(plan: Plan) -> Iterator[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without proxies that the load would be sent through."""
+    """Return our environment without proxy settings, which would redirect the load."""
     return {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
 
 
 # --- `hit` ------------------------------------------------------------------------------------------------
 
 
-def run_driven(plan: Plan, driver: Driver, *, out: Path | None = None) -> HitDone:
-    """Let another program make a load; Ctrl-C asks it to end.
+def run_external(plan: Plan, driver: Driver, *, out: Path | None = None) -> HitDone:
+    """Make a load with an external tool; Ctrl-C interrupts it.
 
     Args:
         plan: One stream named `load`.
-        driver: Who makes it.
-        out: A folder for the record that does not exist yet; none: nothing is written.
+        driver: The tool.
+        out: A new folder for the record; None writes nothing.
 
     Raises:
         TestbedError, UsageError, PlanError: See `check`.
-        EngineError: It gave up, did not end, or printed what it should not.
-        RecordError: `out` holds something, or cannot be written.
+        EngineError: The tool failed, did not end, or its output is unreadable.
+        RecordError: `out` is not empty, or cannot be written.
     """
     check(plan, driver)
     with Interrupts() as interrupts:
 
         def make(kept: TrialWriter, marker: str) -> Result:
-            with Hired(driver, plan, marker=marker) as hired:
-                made = hired.drive(
+            with ExternalGenerator(driver, plan, marker=marker) as external:
+                made = external.generate(
                     stop=interrupts.event,
                     on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
                 )
-            if made.told.requests is not None:
+            if made.report.requests is not None:
                 kept.write_samples(made.samples())
             return made.result
 
         if out is not None:
             result = recorded(plan, out, make, driver=driver.name)
         else:
-            with Hired(driver, plan, marker=f"hit-{secrets.token_hex(4)}") as hired:
-                result = hired.drive(stop=interrupts.event).result
+            with ExternalGenerator(driver, plan, marker=f"hit-{secrets.token_hex(4)}") as external:
+                result = external.generate(stop=interrupts.event).result
         return HitDone(result, out, interrupts.code or ExitCode.OK)

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM: the first ends things in order, the second at once.
+"""Ctrl-C and SIGTERM: the first ends the run in order, the second at once.
 
-The first only sets a flag, so that nothing is torn while the engine runs, a trial is sealed or services are
-ended. Where the lab merely waits for others (a build, a service that starts) the first raises `Stopped`,
-inside `allowed()`. After the second nothing of ours runs any more: the keeper ends the services when its
-pipe closes, and the record opens to its last whole chunk.
+The first only sets a flag, so that it never interrupts the engine, the sealing of a trial or the end of
+services. While the lab merely waits (for a build or a starting service), inside `allowed()`, the first raises
+`Stopped`. The second exits immediately: the keeper ends the services when its pipe closes, and the record
+stays readable up to its last complete chunk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 class Stopped(KeyboardInterrupt):
-    """A person or a system asked the run to end; what was done stays."""
+    """The run was interrupted; finished trials stay."""
 
     def __init__(self, code: ExitCode) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Takes over SIGINT and SIGTERM while it is entered; outside the main thread it only waits for `stop`."""
+    """Handles SIGINT and SIGTERM while entered; outside the main thread, only `stop` has an effect."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -43,7 +43,7 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._heard) for number in _CODES}
+            self._before = {number: signal.signal(number, self._on_signal) for number in _CODES}
         return self
 
     def __exit__(
@@ -55,39 +55,39 @@ class Interrupts:
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody asked for the end."""
+        """True if the run was interrupted."""
         return self.event.is_set()
 
     def stop(self) -> None:
-        """Ask for the end from within the program."""
+        """Interrupt the run from within the program."""
         self.code = self.code or ExitCode.INTERRUPTED
         self.event.set()
 
     def is_news(self) -> bool:
-        """Whether somebody asked for the end, once: whoever asks first tells the person that it was heard.
+        """True once after an interrupt: the first caller reports it to the user.
 
-        A handler must not print: it may have interrupted a print.
+        The handler must not print, because it may have interrupted a print.
         """
         news = self._is_news and self.is_set
         self._is_news = not news and self._is_news
         return news
 
     def check(self) -> None:
-        """Raise Stopped when somebody asked for the end."""
+        """Raise `Stopped` if the run was interrupted."""
         if self.is_set:
             raise Stopped(self.code or ExitCode.INTERRUPTED)
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """A part that may be broken off anywhere: raises Stopped in it, or before it if already asked."""
+        """Allow interrupts to raise `Stopped` inside the block, or before it if one is pending."""
         self._allowed += 1
         try:
-            self.check()  # not before: who asked between the two would wait for the end of the part
+            self.check()  # after the increment: an earlier check would miss an interrupt in between
             yield
         finally:
             self._allowed -= 1
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         code = _CODES[signal.Signals(number)]
         if self.is_set:
             # stderr may be in the middle of a line and its buffer locked: write to the descriptor.

@@ -1,6 +1,6 @@
-"""What a run tells of itself while it goes, as events; whoever shows them gets the same.
+"""Progress of a run as events, the same for every display.
 
-`PlainPrinter` is for streams that are no terminal: one line a trial and one for each thing that matters.
+`PlainPrinter` is for streams other than terminals: one line per trial, and one per important event.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from loadlens.run.time_left import Remaining
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """A line of what makes the services' environments."""
+    """One line of output from a build."""
 
     line: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The record is there and trials begin."""
+    """The record exists and trials begin."""
 
     path: Path
     study: str
     question: str
-    trials: int  # planned in all
-    done: int  # complete from before (--resume)
-    planned_s: float  # of the trials that are left, without overhead
+    trials: int  # total planned
+    done: int  # complete before --resume
+    planned_s: float  # of the remaining trials, without overhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TrialStarted:
     """A trial begins."""
 
     planned: PlannedTrial
-    number: int  # of the trials in all, from 1
+    number: int  # position among all trials, from 1
     trials: int
     attempt: int
     remaining: Remaining
@@ -49,14 +49,14 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the running trial is doing when no load is on: starting services, sealing ..."""
+    """Activity of the running trial outside the load, such as starting services or sealing."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The engine's progress, about ten times a second."""
+    """The engine's progress, about ten times per second."""
 
     progress: Mapping[str, Any]
 
@@ -71,7 +71,7 @@ class TrialEnded:
     attempt: int
     status: TrialStatus
     reasons: tuple[str, ...]
-    throughput_rps: float | None  # of the load stream; none: it never ran
+    throughput_rps: float | None  # of the load stream; None: it never ran
     failed: int
     will_repeat: bool
     remaining: Remaining
@@ -81,14 +81,14 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that a person should know and that stops nothing."""
+    """A warning that does not stop the run."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
-    """A held-out case was predicted, or why it was not; it has not begun."""
+class Prediction:
+    """Prediction of a held-out case before its first trial, or the reason why there is none."""
 
     case: str
     words: str
@@ -96,12 +96,12 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """Somebody asked for the end; the running trial is being ended in order."""
+    """The run was interrupted; the running trial is ending in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """Nothing more will run."""
+    """The run is over."""
 
     path: Path
     complete: int
@@ -110,32 +110,41 @@ class RunEnded:
 
 
 Event = (
-    Building | RunStarted | TrialStarted | Step | Load | TrialEnded | Warned | Foretold | Stopping | RunEnded
+    Building
+    | RunStarted
+    | TrialStarted
+    | Step
+    | Load
+    | TrialEnded
+    | Warned
+    | Prediction
+    | Stopping
+    | RunEnded
 )
 
 
 class Progress(Protocol):
-    """Whoever is told how a run goes. Must return quickly and never raise."""
+    """Receiver of a run's events. Must return quickly and never raise."""
 
     def tell(self, event: Event) -> None:
-        """Take one event."""
+        """Receive one event."""
 
 
 class Silent:
-    """Nobody listens."""
+    """Discards all events."""
 
     def tell(self, event: Event) -> None:
         """Do nothing."""
 
 
 class PlainPrinter:
-    """One line for each trial, and nothing that moves."""
+    """Prints one line per trial, without cursor movements."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
 
     def tell(self, event: Event) -> None:
-        """Print what is worth a line."""
+        """Print the line of an event, if it has one."""
         line = _line(event)
         if line is not None:
             print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
@@ -153,19 +162,19 @@ def _line(event: Event) -> str | None:
             return _trial_line(event)
         case Warned(words):
             return words
-        case Foretold(case, words):
+        case Prediction(case, words):
             return f"predicted {case}: {words}"
         case Stopping():
-            return "stopping: the running trial is ended in order, once more Ctrl-C ends at once"
+            return "stopping: the running trial ends in order; press Ctrl-C again to end at once"
         case RunEnded():
             words = f"{event.complete} of {event.trials} trials valid, record {event.path}"
-            return f"stopped: {words}; go on with --resume" if event.stopped else words
+            return f"stopped: {words}; continue with --resume" if event.stopped else words
         case _:
             return None
 
 
 def _trial_line(event: TrialEnded) -> str:
-    """`23/132 alone workers=2 users=10 block=1 valid 9.1/s failed 0 left 48m`."""
+    """Format a trial: `23/132 alone workers=2 users=10 block=1 valid 9.1/s failed 0 left 48m`."""
     word = "valid" if event.status is TrialStatus.COMPLETE else event.status.value
     rate = "" if event.throughput_rps is None else f" {event.throughput_rps:.4g}/s failed {event.failed}"
     rate += f" unexpected status {event.unexpected_status}" if event.unexpected_status else ""
@@ -177,14 +186,14 @@ def _trial_line(event: TrialEnded) -> str:
 
 
 def _left(left: Remaining) -> str:
-    """The time left, called so once it rests on finished trials; nothing at the end."""
+    """Format the time left, labelled `planned` until finished trials support it; empty at the end."""
     if left.seconds <= 0:
         return ""
     return f" {'planned' if left.low is None else 'left'} {in_short(left.seconds)}"
 
 
 def in_short(seconds: float) -> str:
-    """`48m`, `1h05m`, `32s`."""
+    """Format a duration: `48m`, `1h05m`, `32s`."""
     whole = round(seconds)
     if whole < 90:
         return f"{whole}s"

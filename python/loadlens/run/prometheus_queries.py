@@ -1,7 +1,7 @@
-"""The report's PromQL, asked of the testbed's Prometheus before it ends with the trial.
+"""Evaluation of the report's PromQL by the testbed's Prometheus, before the server ends with the trial.
 
-What is kept is plain data: each expression's values over the measured part, seconds since the trial began.
-Where there is no server the record says why, and the report evaluates what our own scrapes recorded.
+The record keeps plain data: each expression's values over the measurement window, in seconds from t0. Without
+a server the record keeps the reason, and the report evaluates the expressions on the lab's own scrapes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from loadlens.testbed import Testbed
 
 ANSWER_WITHIN_S = 30.0
 LARGEST_BYTES = 64 << 20
-MOST_SERIES = 200  # of one expression
+MOST_SERIES = 200  # per expression
 
 
 def ask(report: Mapping[str, Any], testbed: Testbed, result: Result) -> dict[str, Any] | None:
-    """What the server says to every expression; none when nothing was asked or measured."""
+    """Evaluate every expression; None without expressions or without a measurement window."""
     queries = queries_of(report)
     if not queries or not result["measured_s"]:
         return None
@@ -62,19 +62,19 @@ def _answer(server: _Server, query: Query, begin: float, end: float) -> dict[str
 
 
 class _Server:
-    """The HTTP interface of a Prometheus, version 1."""
+    """Client of the Prometheus HTTP API, version 1."""
 
     def __init__(self, url: str, zero_unix_s: float) -> None:
         parts = urlsplit(url)
         self._host, self._port, self._zero = parts.hostname or "", parts.port or 80, zero_unix_s
 
     def version(self) -> str:
-        """Of the server."""
+        """Return the version of the server."""
         return str(self._ask("/api/v1/status/buildinfo", {})["version"])
 
     def values(self, text: str, when: promql.Moments) -> tuple[list[dict[str, Any]], int]:
-        """Each series with its times and values, and how many series were too many."""
-        found = self._ask(
+        """Return each series with its times and values, and the number of series left out."""
+        rows = self._ask(
             "/api/v1/query_range",
             {
                 "query": text,
@@ -85,13 +85,13 @@ class _Server:
         )["result"]
         series = [
             {
-                "labels": one["metric"],
-                "times_s": [round(float(time) - self._zero, 6) for time, _ in one["values"]],
-                "values": [_number(value) for _, value in one["values"]],
+                "labels": row["metric"],
+                "times_s": [round(float(time) - self._zero, 6) for time, _ in row["values"]],
+                "values": [_number(value) for _, value in row["values"]],
             }
-            for one in found[:MOST_SERIES]
+            for row in rows[:MOST_SERIES]
         ]
-        return series, max(0, len(found) - MOST_SERIES)
+        return series, max(0, len(rows) - MOST_SERIES)
 
     def _ask(self, path: str, parameters: Mapping[str, str]) -> Any:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=ANSWER_WITHIN_S)
@@ -105,8 +105,8 @@ class _Server:
             raise ValueError(f"an answer of more than {LARGEST_BYTES >> 20} MiB")
         content = json.loads(body)
         if not isinstance(content, dict) or content.get("status") != "success":
-            said = content.get("error") if isinstance(content, dict) else None
-            raise ValueError(str(said or "an answer that is not Prometheus's")[:500])
+            fault = content.get("error") if isinstance(content, dict) else None
+            raise ValueError(str(fault or "the answer is not from Prometheus")[:500])
         return content["data"]
 
 

@@ -1,4 +1,4 @@
-"""The environment variables that secrets of a study come from: there before anything is started, or named."""
+"""Environment variables that hold a study's secrets: checked before anything is started."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _ENV = re.compile(r"\{\{\s*env\s+([^\s{}]+)\s*\}\}")
 
 
 def refuse_missing(study: Study, file: str) -> None:
-    """Raise with every variable that the study's requests ask for and that is not set.
+    """Raise if environment variables used by the study's requests are not set.
 
     Args:
         study: As planned.
         file: The name of its file, for messages.
 
     Raises:
-        DefinitionErrors: Each variable with the line that asks for it.
+        DefinitionErrors: Every missing variable, with the line that uses it.
     """
-    asked = dict.fromkeys(name for case in study.cases for name in _asked_by(case.scenarios))
-    asked |= dict.fromkeys(
-        name for case in study.cases for probe in case.probes for name in _asked_by((probe.scenario,))
+    used = dict.fromkeys(name for case in study.cases for name in _variables_in(case.scenarios))
+    used |= dict.fromkeys(
+        name for case in study.cases for probe in case.probes for name in _variables_in((probe.scenario,))
     )
-    missing = [name for name in asked if name not in os.environ]
+    missing = [name for name in used if name not in os.environ]
     if missing:
         raise DefinitionErrors(
             [
@@ -42,13 +42,13 @@ def refuse_missing(study: Study, file: str) -> None:
         )
 
 
-def _asked_by(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
+def _variables_in(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
     for scenario in scenarios:
         for step in scenario.steps:
-            yield from _asked_by_step(step)
+            yield from _variables_in_step(step)
 
 
-def _asked_by_step(step: Step) -> Iterator[str]:
+def _variables_in_step(step: Step) -> Iterator[str]:
     if step.auth is not None:
         yield from (name for name in (step.auth.password_env, step.auth.token_env) if name is not None)
     for text in (
@@ -70,7 +70,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _line_of(name: str, text: str) -> int:
-    """The first line that names the variable."""
+    """Return the first line that names the variable."""
     for number, line in enumerate(text.splitlines(), 1):
         if name in _ENV.findall(line):
             return number

@@ -1,4 +1,4 @@
-"""`hit`: a study of one case built in memory, on the same path as a study of many."""
+"""`hit`: one load, run as a study of one case that is built in memory."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HitDone:
-    """What came of one load."""
+    """Outcome of one load."""
 
     result: Result
-    record: Path | None  # none: nothing was written
+    record: Path | None  # None: nothing was written
     exit_code: ExitCode
 
 
@@ -39,18 +39,18 @@ def run_hit(
     on_caution: Callable[[str], None] | None = None,
     start: Start | None = None,
 ) -> HitDone:
-    """Run one load; Ctrl-C ends it early and the results so far count.
+    """Run one load; Ctrl-C ends it early and keeps the results so far.
 
     Args:
         plan: One stream named `load`.
-        out: A folder for the record that does not exist yet; none: nothing is written.
-        on_progress: Gets the engine's progress about ten times a second.
-        on_caution: Is told before the start what may spoil the figures; none: nobody looks.
-        start: Starts the engine's run, where nothing is written; none: it is started as it is.
+        out: A new folder for the record; None writes nothing.
+        on_progress: Receives the engine's progress about ten times per second.
+        on_caution: Receives warnings before the start; None skips the checks.
+        start: Starts the engine's run if nothing is written; `Run.start` by default.
 
     Raises:
-        PlanError, EngineError: The engine refuses the plan, or cannot carry it.
-        RecordError: `out` holds something, or cannot be written.
+        PlanError, EngineError: The engine refuses the plan, or fails to run it.
+        RecordError: `out` is not empty, or cannot be written.
     """
     on_notes = None if on_caution is None else partial(_each, on_caution)
     if on_notes is not None:
@@ -69,9 +69,9 @@ def run_hit(
     return HitDone(result, out, code)
 
 
-def _each(tell: Callable[[str], None], notes: Sequence[str]) -> None:
+def _each(on_caution: Callable[[str], None], notes: Sequence[str]) -> None:
     for words in notes:
-        tell(words)
+        on_caution(words)
 
 
 def _run_recorded(
@@ -101,13 +101,13 @@ def recorded(
 
     Args:
         plan: One stream named `load`.
-        out: A folder that does not exist yet.
+        out: A new folder.
         make: Makes the load, given the trial's writer and the run's id.
-        driver: The program of others that makes it; none: our engine.
+        driver: The external tool that makes the load; None for our engine.
 
     Raises:
-        RecordError: `out` holds something, or cannot be written.
-        EngineError: The load could not be made; the record says why.
+        RecordError: `out` is not empty, or cannot be written.
+        EngineError: The load failed; the record keeps the reason.
     """
     from loadlens.model.trial import TrialStatus
     from loadlens.record import TrialEnd, create_run
@@ -145,7 +145,7 @@ def recorded(
 
 
 def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:
-    """The plan as a study of one case with one trial."""
+    """Return the plan as a study of one case with one trial."""
     from loadlens.model.study import Case, PlannedTrial, Study
     from loadlens.model.topology import Entry
 

@@ -1,7 +1,7 @@
-"""A study's trials in their order: builds once, runs each, repeats what was invalid, can be taken up again.
+"""Run of a study: build once, run every trial in order, repeat invalid ones, resume.
 
-Every case once a block, in the order of the plan; an invalid trial is repeated once at the end of its block.
-What is done stays, whatever ends the run.
+Every case runs once per block, in the order of the plan; an invalid trial is repeated once at the end of its
+block. Finished trials stay in the record, however the run ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from loadlens.run.interrupts import Interrupts
 from loadlens.run.progress import (
     Building,
     Event,
-    Foretold,
+    Prediction,
     Progress,
     RunEnded,
     RunStarted,
@@ -38,16 +38,16 @@ from loadlens.run.progress import (
     TrialStarted,
     Warned,
 )
-from loadlens.run.study_trial import Around, Conducted, conduct
-from loadlens.run.testbed_pool import Bench, Preparations, prepare_all
+from loadlens.run.study_trial import TrialContext, TrialOutcome, run_study_trial
+from loadlens.run.testbed_pool import Preparations, TestbedPool, prepare_all
 from loadlens.run.time_left import Clock, Remaining
 from loadlens.study import plan as design
 from loadlens.testbed import default_cache
 
-# A record and slugs of its held-out cases -> what is foretold of each (docs/reference/record.md).
-Foretell = Callable[[RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]
+# A record and slugs of its held-out cases -> the prediction of each (docs/reference/record.md).
+Predictor = Callable[[RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]
 
-FRUITLESS_STARTS = 3  # trials in a row whose services do not come up before the run gives up
+FRUITLESS_STARTS = 3  # consecutive trials with failed service starts before the run gives up
 
 
 def run_study(
@@ -58,30 +58,29 @@ def run_study(
     progress: Progress | None = None,
     cache: Path | None = None,
     interrupts: Interrupts | None = None,
-    foretell: Foretell | None = None,
+    predict: Predictor | None = None,
 ) -> Path:
-    """Run what is left of a study and return its record.
+    """Run the remaining trials of a study and return its record.
 
     Args:
         study: As planned.
-        out: The record: a new folder, or with `resume` one that was begun.
-        resume: Go on with the trials that have no complete attempt.
-        progress: Is told how it goes.
-        cache: Of built environments; none: the user's.
-        interrupts: Who asks for an early end; none: Ctrl-C and SIGTERM, for the length of this call.
-        foretell: Predicts held-out cases from what the record holds before the first of them begins; none:
-        nobody.
+        out: The record: a new folder, or with `resume` an existing one.
+        resume: Continue with the trials that have no complete attempt.
+        progress: Receives the events of the run.
+        cache: Built environments; the user's cache by default.
+        interrupts: Source of an early end; by default Ctrl-C and SIGTERM, for the length of this call.
+        predict: Predicts held-out cases from the record before the first of them begins; optional.
 
     Raises:
-        TestbedError: A build failed, or services do not come up; what was done stays.
-        RecordError: The record cannot be made, taken up or written.
-        Stopped: Somebody asked for the end; what was done stays.
+        TestbedError: A build failed, or services do not start; finished trials stay.
+        RecordError: The record cannot be created, resumed or written.
+        Stopped: The run was interrupted; finished trials stay.
     """
     listener = progress or Silent()
     if interrupts is None:
         with Interrupts() as own:
-            return _run(study, out, resume, listener, cache or default_cache(), own, foretell)
-    return _run(study, out, resume, listener, cache or default_cache(), interrupts, foretell)
+            return _run(study, out, resume, listener, cache or default_cache(), own, predict)
+    return _run(study, out, resume, listener, cache or default_cache(), interrupts, predict)
 
 
 def _run(
@@ -91,7 +90,7 @@ def _run(
     progress: Progress,
     cache: Path,
     interrupts: Interrupts,
-    foretell: Foretell | None,
+    predict: Predictor | None,
 ) -> Path:
     trials = design.order(study)
     refuse_bad_plans(trials)
@@ -111,7 +110,7 @@ def _run(
         now = environment.of_machine(Path(study.folder)) | {"builds": preparations.builds()}
         if parts := preparations.parts():
             now["parts"] = parts
-        if calibrations.found:
+        if calibrations.by_key:
             now["calibrated"] = calibrations.as_plain()
         if resume:
             before = open_run(out).environment
@@ -124,17 +123,17 @@ def _run(
             writer.close()
         raise
     with writer:
-        _Run(study, trials, writer, preparations, progress, interrupts, before, foretell).go()
+        _Run(study, trials, writer, preparations, progress, interrupts, before, predict).go()
     return writer.path
 
 
 def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
-    """Let the engine look at the plan of every case before anything is started.
+    """Validate the plan of every case before anything is started.
 
     Raises:
-        PlanError: The engine will refuse one, or its driver cannot do it; case and faults are named.
+        PlanError: The engine refuses a plan, or its driver does not support it; case and faults are named.
     """
-    nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # where the load goes is not known before services are up
+    nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # the real target is unknown before services are up
     for case, trial in {trial.case.slug: trial for trial in trials}.items():
         plan, driver = engine_plan.plan_of(trial, nowhere), trial.case.driver
         faults = engine.validate(plan.to_json())
@@ -147,18 +146,18 @@ def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
 
 
 def refuse_taken(out: Path) -> None:
-    """Refuse a folder that holds something before anything is built."""
+    """Refuse a folder that is not empty, before anything is built."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RecordError(
             "the folder for the record already holds something",
             where=str(out),
-            hint="go on with --resume, or give another folder with --out",
+            hint="continue the record with --resume, or choose another folder with --out",
         )
 
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a run while it goes."""
+    """State of a run."""
 
     study: Study
     trials: Sequence[PlannedTrial]
@@ -167,16 +166,18 @@ class _Run:
     progress: Progress
     interrupts: Interrupts
     environment: Mapping[str, Any]
-    foretell: Foretell | None = None
+    predict: Predictor | None = None
     clock: Clock = field(default_factory=Clock)
     complete: set[tuple[str, int]] = field(default_factory=set)
     cuts_ns: dict[str, int] = field(default_factory=dict)  # case -> the longest time to settle so far
-    lasted_s: dict[str, float] = field(default_factory=dict)  # case that ends by a number -> its last load
+    lasted_s: dict[str, float] = field(
+        default_factory=dict
+    )  # case with a fixed number of requests -> its last load
     fruitless_starts: int = 0
-    reset_for: tuple[object, ...] | None = None  # the block and services that data were last put back for
+    reset_for: tuple[object, ...] | None = None  # block and services of the last data reset
 
     def go(self) -> None:
-        """All that is left, block by block."""
+        """Run all remaining trials, block by block."""
         record = open_run(self.writer.path)
         left = {(trial["case"], trial["block"]) for trial in record.unfinished()}
         self.complete = {self._key(trial) for trial in self.trials} - left
@@ -192,18 +193,18 @@ class _Run:
                 planned_s=self._planned_s(pending),
             )
         )
-        with Bench(
+        with TestbedPool(
             self.preparations,
             marker=self.writer.id,
             shared_logs=self.writer.shared_logs,
-            tell=self._testbed_event,
-        ) as bench:
-            around = Around(
-                self.writer, bench, self.interrupts, self.progress, self.environment, self.study.report
+            on_event=self._testbed_event,
+        ) as pool:
+            context = TrialContext(
+                self.writer, pool, self.interrupts, self.progress, self.environment, self.study.report
             )
             try:
                 for _block, trials in groupby(pending, key=lambda trial: trial.block):
-                    self._block(list(trials), around)
+                    self._block(list(trials), context)
             except LoadlensError as fault:
                 self._ended(stopped=True, words=fault.message)
                 raise
@@ -212,24 +213,24 @@ class _Run:
         self._ended(stopped=self.interrupts.is_set)
         self.interrupts.check()
 
-    def _block(self, trials: Sequence[PlannedTrial], around: Around) -> None:
-        """Each trial once, then those that were invalid once more."""
+    def _block(self, trials: Sequence[PlannedTrial], context: TrialContext) -> None:
+        """Run each trial once, then repeat the invalid ones."""
         again: list[PlannedTrial] = []
         for trial in trials:
             if self.interrupts.is_set:
                 return
-            if self._one(trial, around, may_repeat=True) is TrialStatus.INVALID:
+            if self._one(trial, context, may_repeat=True) is TrialStatus.INVALID:
                 again.append(trial)
         for trial in again:
             if self.interrupts.is_set:
                 return
-            self._one(trial, around, may_repeat=False)
+            self._one(trial, context, may_repeat=False)
 
     def _predict(self) -> None:
-        """Write down what is foretold of every held-out case that was neither predicted nor begun before."""
-        if self.foretell is None:
+        """Record a prediction of every held-out case that has neither a prediction nor a trial."""
+        if self.predict is None:
             return
-        predict, self.foretell = self.foretell, None
+        predict, self.predict = self.predict, None
         record = open_run(self.writer.path)
         begun = {trial.case["slug"] for trial in record.trials}
         cases = {case.slug: case.name for case in self.study.cases if case.held_out}
@@ -239,9 +240,9 @@ class _Run:
         self._tell(Step("predicting held-out cases"))
         for slug, content in predict(record, left).items():
             self.writer.predict(slug, content)
-            self._tell(Foretold(cases[slug], _in_words(content)))
+            self._tell(Prediction(cases[slug], _in_words(content)))
 
-    def _one(self, trial: PlannedTrial, around: Around, *, may_repeat: bool) -> TrialStatus:
+    def _one(self, trial: PlannedTrial, context: TrialContext, *, may_repeat: bool) -> TrialStatus:
         if trial.case.held_out:
             self._predict()
         number = trial.position
@@ -249,7 +250,7 @@ class _Run:
         self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
         began = time.monotonic()
         cut_ns = self.cuts_ns.get(trial.case.slug, 0)
-        done = conduct(trial, around, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
+        done = run_study_trial(trial, context, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
         if done.status is TrialStatus.COMPLETE:
             self.complete.add(self._key(trial))
             self._learn(trial.case, done, time.monotonic() - began)
@@ -258,7 +259,7 @@ class _Run:
         return done.status
 
     def _reset_is_due(self, trial: PlannedTrial) -> bool:
-        """Before every trial, or before the first of a block on the same services."""
+        """True before every trial, or before the first of a block on the same services."""
         reset = trial.case.reset
         if reset is None:
             return False
@@ -268,33 +269,33 @@ class _Run:
         return due
 
     def _take_up(self, record: RunRecord, pending: Sequence[PlannedTrial]) -> None:
-        """Know of the cases that are left what their trials before the resume have shown."""
+        """Learn the durations of the remaining cases from their trials before the resume."""
         cases = {trial.case.slug: trial.case for trial in pending}
         for trial in record.trials:
             case = cases.get(trial.case["slug"])
             if case is not None and trial.status is TrialStatus.COMPLETE and trial.result is not None:
-                self._know(case, trial.result.load_s, trial.path)
+                self._learn_case(case, trial.result.load_s, trial.path)
 
-    def _learn(self, case: Case, done: Conducted, took_s: float) -> None:
-        """From a complete trial: its overhead, and what the next of its case goes by."""
+    def _learn(self, case: Case, done: TrialOutcome, took_s: float) -> None:
+        """Learn the overhead and the durations from a complete trial."""
         if done.result is not None:
             self.clock.learn(done.result.load_s, took_s)
-            self._know(case, done.result.load_s, done.trial.path)
+            self._learn_case(case, done.result.load_s, done.trial.path)
 
-    def _know(self, case: Case, load_s: float, path: Path) -> None:
-        """From a complete trial: how long its load lasted, and the warm-up for the next of the case."""
+    def _learn_case(self, case: Case, load_s: float, path: Path) -> None:
+        """Learn the duration of the load, and the warm-up for the next trial of the case."""
         if case.duration_ns is None:
             self.lasted_s[case.slug] = load_s
         if case.warmup_ns is None and case.duration_ns is not None:
             try:
                 settled = warm_up.settled_after_ns(path)
             except RecordError as fault:
-                self._tell(Warned(f"cannot see when {case.name} settled: {fault.message}"))
+                self._tell(Warned(f"cannot determine when {case.name} settled: {fault.message}"))
                 return
             self.cuts_ns[case.slug] = max(settled, self.cuts_ns.get(case.slug, 0))
 
-    def _give_up_if_nothing_starts(self, done: Conducted) -> None:
-        """Services that never come up are a fault of the testbed, not data."""
+    def _give_up_if_nothing_starts(self, done: TrialOutcome) -> None:
+        """Raise if services never start, which is a fault of the testbed and not a result."""
         if done.came_up or done.fault is None:
             self.fruitless_starts = 0 if done.came_up else self.fruitless_starts
             return
@@ -303,7 +304,9 @@ class _Run:
         if never_up or self.fruitless_starts >= FRUITLESS_STARTS:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
 
-    def _tell_ended(self, trial: PlannedTrial, done: Conducted, attempt: int, *, will_repeat: bool) -> None:
+    def _tell_ended(
+        self, trial: PlannedTrial, done: TrialOutcome, attempt: int, *, will_repeat: bool
+    ) -> None:
         load = None if done.result is None else done.result.all_loads[0]
         self._tell(
             TrialEnded(
@@ -353,12 +356,12 @@ class _Run:
 
 
 def _in_words(prediction: Mapping[str, Any]) -> str:
-    """Throughput and mean time that are foretold, or why nothing is."""
+    """Format the predicted throughput and mean time, or the reason why there is no prediction."""
     if prediction.get("undecided"):
         return f"undecided: {prediction['undecided']}"
-    said = []
+    figures = []
     for figure in prediction["predicted"]:
         if figure["step"] is None and figure["metric"] in ("throughput", "response_time.mean"):
             unit = "/s" if figure["unit"] == "1/s" else " s"
-            said.append(f"{figure['point']:.3g}{unit} ({figure['low']:.3g}-{figure['high']:.3g})")
-    return ", ".join(said)
+            figures.append(f"{figure['point']:.3g}{unit} ({figure['low']:.3g}-{figure['high']:.3g})")
+    return ", ".join(figures)

@@ -1,8 +1,8 @@
-"""One trial of a study from its services to its seal.
+"""One trial of a study, from starting its services to sealing its record.
 
-The order is the design of the measurement: services up and ready, data put back and verified, the books read
-while nothing is asked of the service, load, drain, the books read again, services down, seal. Whatever goes
-wrong on the way, the trial is sealed with the reason and nothing stays up that should not.
+The order of steps is part of the measurement design: services ready, data reset and verified, first monitor
+readings while the services are idle, load, drain, last readings, services down, seal. Whatever fails, the
+trial is sealed with the reason, and no service stays up unintentionally.
 """
 
 from __future__ import annotations
@@ -31,44 +31,44 @@ from loadlens.run import (
 )
 from loadlens.run.engine_trial import run_trial
 from loadlens.run.external import DRIVERS
-from loadlens.run.external_load import Hired
+from loadlens.run.external_load import ExternalGenerator
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Load, Progress, Step, Stopping, Warned
-from loadlens.run.testbed_pool import Bench
+from loadlens.run.testbed_pool import TestbedPool
 from loadlens.signals import collect
 from loadlens.testbed import Testbed, placement
 
-LAST_LINES = 5  # of the log of a service that died, as they are shown while the run goes on
-CHECK_EVERY_S = 0.5  # how often the services are looked at while the load runs
+LAST_LINES = 5  # log lines of a dead service shown during the run
+CHECK_EVERY_S = 0.5  # interval of the checks of services under load
 
-Guard = Callable[[EngineProgress], str | None]  # why the load must end now, in words
+Guard = Callable[[EngineProgress], str | None]  # returns the reason to end the load now, or None
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What a trial needs from the run that it belongs to."""
+class TrialContext:
+    """The run that a trial belongs to."""
 
     writer: RunWriter
-    bench: Bench
+    pool: TestbedPool
     interrupts: Interrupts
     progress: Progress
-    environment: Mapping[str, Any]  # of the run's start
-    report: Mapping[str, Any] = field(default_factory=dict)  # what the study's report is to answer
-    said: set[str] = field(default_factory=set)  # what may go wrong is told once, not before every trial
-    guard: Guard | None = None  # looks at the running load about ten times a second
-    watch_every_s: float = 1.0  # how often monitors read
+    environment: Mapping[str, Any]  # at the start of the run
+    report: Mapping[str, Any] = field(default_factory=dict)  # the study's `report:` section
+    warned: set[str] = field(default_factory=set)  # each warning is shown once per run, not per trial
+    guard: Guard | None = None  # checks the running load about ten times per second
+    watch_every_s: float = 1.0  # interval of monitor readings
 
     def caution(self, notes: Sequence[str]) -> None:
-        """Tell what the engine foresees on this machine, each thing once."""
+        """Show the engine's warnings about this machine, each once."""
         for words in notes:
-            if words not in self.said:
-                self.said.add(words)
+            if words not in self.warned:
+                self.warned.add(words)
                 self.progress.tell(Warned(words))
 
 
 @dataclass(slots=True)
-class Conducted:
-    """What came of a trial; grows while it goes."""
+class TrialOutcome:
+    """Outcome of a trial, filled step by step."""
 
     trial: TrialWriter
     began_unix_ns: int
@@ -76,38 +76,40 @@ class Conducted:
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     engine: Result | None = None  # as the record keeps it
-    result: EngineResult | None = None  # the same, read
+    result: EngineResult | None = None  # the same, typed
     plan: Plan | None = None
     services: tuple[dict[str, Any], ...] = ()
-    held: tuple[dict[str, Any], ...] = ()  # what each replica is confined to, read while it ran
+    held: tuple[dict[str, Any], ...] = ()  # actual limits of each replica, read while it ran
     idle: dict[str, Any] = field(default_factory=dict)
     came_up: bool = False
-    fault: TestbedError | None = None  # why it did not
+    fault: TestbedError | None = None  # reason why the services did not start
 
     def is_not_complete(self, status: TrialStatus, reason: str) -> None:
-        """Note why the trial does not count; the first status stays."""
+        """Add a reason why the trial does not count; the first status stays."""
         if self.status is TrialStatus.COMPLETE:
             self.status = status
         self.reasons.append(reason)
 
 
-def conduct(planned: PlannedTrial, around: Around, *, previous_cut_ns: int, reset_due: bool) -> Conducted:
+def run_study_trial(
+    planned: PlannedTrial, context: TrialContext, *, previous_cut_ns: int, reset_due: bool
+) -> TrialOutcome:
     """Run one trial and seal it.
 
     Args:
         planned: What to run.
-        previous_cut_ns: How long the last trial of the case took to settle; for an automatic warm-up.
-        reset_due: Whether the data are to be put back before it.
+        previous_cut_ns: Settling time of the previous trial of the case, for an automatic warm-up.
+        reset_due: Reset the data before the load.
 
     Raises:
         RecordError: The record cannot be written.
     """
-    trial = around.writer.trial(planned)
-    done = Conducted(trial, time.time_ns())
-    around.writer.event("trial_started", **trial.name, position=planned.position)
+    trial = context.writer.trial(planned)
+    done = TrialOutcome(trial, time.time_ns())
+    context.writer.event("trial_started", **trial.name, position=planned.position)
     try:
-        testbed = _bring_up(planned, around, done, reset_due=reset_due)
-        _under_load(testbed, planned, around, done, previous_cut_ns)
+        testbed = _bring_up(planned, context, done, reset_due=reset_due)
+        _under_load(testbed, planned, context, done, previous_cut_ns)
     except Stopped:
         done.is_not_complete(TrialStatus.ABORTED, "ended on request before its load was over")
     except TestbedError as fault:
@@ -116,23 +118,25 @@ def conduct(planned: PlannedTrial, around: Around, *, previous_cut_ns: int, rese
     except EngineError as fault:
         done.is_not_complete(TrialStatus.INVALID, _one_line(fault))
     finally:
-        _note(around, "ending services")
+        _note(context, "ending services")
         broken = done.status is not TrialStatus.COMPLETE
-        if (shared := around.bench.shared_logs()) is not None:
+        if (shared := context.pool.shared_logs()) is not None:
             trial.keep_logs(shared)
-        leaks = around.bench.done_with(planned, broken=broken)
-    _seal(planned, around, done, leaks)
-    around.writer.event(
+        leaks = context.pool.done_with(planned, broken=broken)
+    _seal(planned, context, done, leaks)
+    context.writer.event(
         "trial_sealed", **trial.name, status=done.status, reasons=done.reasons, leaks=list(leaks)
     )
     return done
 
 
-def _bring_up(planned: PlannedTrial, around: Around, done: Conducted, *, reset_due: bool) -> Testbed:
-    """Services up, data back."""
-    with around.interrupts.allowed():
-        _note(around, "starting services")
-        testbed = around.bench.ready_for(planned, done.trial.logs)
+def _bring_up(
+    planned: PlannedTrial, context: TrialContext, done: TrialOutcome, *, reset_due: bool
+) -> Testbed:
+    """Start the services and reset the data."""
+    with context.interrupts.allowed():
+        _note(context, "starting services")
+        testbed = context.pool.ready_for(planned, done.trial.logs)
         done.came_up = True
         variants = {service.name: service.variant for service in planned.case.services}
         done.held = (
@@ -154,48 +158,46 @@ def _bring_up(planned: PlannedTrial, around: Around, done: Conducted, *, reset_d
             for p in testbed.processes()
         )
         if planned.case.reset is not None and reset_due:
-            _note(around, "putting data back")
+            _note(context, "resetting data")
             try:
                 testbed.reset(planned.case.reset)
             except TestbedError as fault:
-                raise TestbedError(
-                    f"the data were not put back: {fault.message}", where=fault.where
-                ) from fault
+                raise TestbedError(f"the data reset failed: {fault.message}", where=fault.where) from fault
     return testbed
 
 
 def _under_load(
-    testbed: Testbed, planned: PlannedTrial, around: Around, done: Conducted, previous_cut_ns: int
+    testbed: Testbed, planned: PlannedTrial, context: TrialContext, done: TrialOutcome, previous_cut_ns: int
 ) -> None:
-    """Books, load, drain, books."""
+    """Run the load and its drain, with monitor readings before and after."""
     plan = engine_plan.plan_of(planned, testbed.target(planned.case.entry), previous_cut_ns=previous_cut_ns)
     done.plan = plan
     done.trial.write_plan(plan.to_json())
-    with _hired(planned.case, plan, around) as hired:
+    with _external(planned.case, plan, context) as external:
         spec = watching.spec_of(
             testbed,
             planned.case,
-            marker=around.writer.id,
-            hired=hired,
-            every_s=around.watch_every_s,
+            marker=context.writer.id,
+            external=external,
+            every_s=context.watch_every_s,
         )
         before = time.monotonic_ns()
         with collect.start(spec, done.trial.readings) as monitor:
             ready = time.monotonic_ns()
-            around.interrupts.check()
+            context.interrupts.check()
             watch = _ServiceWatch(testbed)
-            show = _Show(around, done.trial.name)
-            result = _load(hired, plan, watch, show, around, done)
+            show = _Show(context, done.trial.name)
+            result = _load(external, plan, watch, show, context, done)
             drained = time.monotonic_ns()
             done.engine, done.result = result, EngineResult.from_json(result)
-            _ask_queries(testbed, around, done, result)
-            watch.look()  # a service may have ended with the last request
+            _ask_queries(testbed, context, done, result)
+            watch.check_now()  # a service may have ended with the last request
             hole = None if monitor.is_running() else "the monitors ended before the load did"
-            said = monitor.stop()
-    for words in (hole, said):
+            fault = monitor.stop()
+    for words in (hole, fault):
         if words:
             done.notes.append(words)
-            around.progress.tell(Warned(words))
+            context.progress.tell(Warned(words))
     begin = result["t0_monotonic_ns"]
     done.idle = {
         "before_ns": [before - begin, ready - begin],  # the first readings fell between these
@@ -204,60 +206,62 @@ def _under_load(
     }
     if show.must_end is not None:
         done.is_not_complete(TrialStatus.ABORTED, show.must_end)
-    _judge(done.result, watch, around, done)
+    _judge(done.result, watch, context, done)
 
 
-def _hired(case: Case, plan: Plan, around: Around) -> AbstractContextManager[Hired | None]:
-    """The program of others that is to make the load; none: our engine does."""
+def _external(
+    case: Case, plan: Plan, context: TrialContext
+) -> AbstractContextManager[ExternalGenerator | None]:
+    """Return the external tool that makes the load; None for our engine."""
     if case.driver is None:
         return nullcontext()
-    return Hired(DRIVERS[case.driver], plan, marker=around.writer.id)
+    return ExternalGenerator(DRIVERS[case.driver], plan, marker=context.writer.id)
 
 
 def _load(
-    hired: Hired | None,
+    external: ExternalGenerator | None,
     plan: Plan,
     watch: _ServiceWatch,
     show: _Show,
-    around: Around,
-    done: Conducted,
+    context: TrialContext,
+    done: TrialOutcome,
 ) -> Result:
-    """Make the load, by our engine or by another program."""
+    """Make the load with our engine or an external tool."""
 
     def started(mono: int, unix: int) -> None:
         done.trial.started(t0_monotonic_ns=mono, t0_unix_ns=unix)
 
-    if hired is None:
+    if external is None:
         return run_trial(
             plan,
             record_dir=done.trial.live,
             on_progress=show,
-            stop=around.interrupts.event,
+            stop=context.interrupts.event,
             on_started=started,
             watch=lambda: watch() or show.must_end is not None,
-            on_notes=around.caution,
+            on_notes=context.caution,
         )
 
     def turn() -> None:
-        if around.interrupts.is_news():
-            around.progress.tell(Stopping())
+        if context.interrupts.is_news():
+            context.progress.tell(Stopping())
 
-    _note(around, f"{hired.name} makes the load")
+    _note(context, f"{external.name} makes the load")
     try:
-        made = hired.drive(stop=around.interrupts.event, watch=watch, on_started=started, on_turn=turn)
+        made = external.generate(stop=context.interrupts.event, watch=watch, on_started=started, on_turn=turn)
     except EngineError:
-        around.interrupts.check()  # it was asked to end, and told nothing
+        context.interrupts.check()  # an interrupted tool may end without a report
         if watch.fault is not None:
             raise watch.fault from None
         raise
-    if made.told.requests is not None:
+    if made.report.requests is not None:
         done.trial.write_samples(made.samples())
     return made.result
 
 
-def _ask_queries(testbed: Testbed, around: Around, done: Conducted, result: Result) -> None:
-    """The report's PromQL, while the server is up; what came of it is kept."""
-    answers = prometheus_queries.ask(around.report, testbed, result)
+def _ask_queries(testbed: Testbed, context: TrialContext, done: TrialOutcome, result: Result) -> None:
+    """Evaluate the report's PromQL while the server is up, and keep the answers."""
+    answers = prometheus_queries.ask(context.report, testbed, result)
     if answers is None:
         return
     done.trial.write_answers(answers)
@@ -267,10 +271,10 @@ def _ask_queries(testbed: Testbed, around: Around, done: Conducted, result: Resu
 
 
 class _Show:
-    """Passes the engine's progress on, writes down when a phase began, and asks the guard."""
+    """Forwards the engine's progress, records the start of each phase, and checks the guard."""
 
-    def __init__(self, around: Around, name: Mapping[str, str]) -> None:
-        self._around = around
+    def __init__(self, context: TrialContext, name: Mapping[str, str]) -> None:
+        self._around = context
         self._name = name
         self._phase = ""
         self.must_end: str | None = None
@@ -286,24 +290,24 @@ class _Show:
         self._around.progress.tell(Load(progress))
 
 
-def _judge(result: EngineResult, watch: _ServiceWatch, around: Around, done: Conducted) -> None:
-    """Gates that only the one who ran the trial can see."""
+def _judge(result: EngineResult, watch: _ServiceWatch, context: TrialContext, done: TrialOutcome) -> None:
+    """Apply the validity gates that only the trial runner can check."""
     if watch.fault is not None:
         words = _one_line(watch.fault)
-        around.writer.event("service_died", **done.trial.name, words=words)
+        context.writer.event("service_died", **done.trial.name, words=words)
         done.is_not_complete(TrialStatus.INVALID, words)
-        around.progress.tell(Warned(_with_last_words(watch.fault)))
+        context.progress.tell(Warned(_with_last_words(watch.fault)))
     status, reasons = trial_faults.verdict(result)
     if status is TrialStatus.ABORTED and done.status is not TrialStatus.COMPLETE:
-        return  # it ended early because the service did, or the guard saw to it
+        return  # it ended early because of the service or the guard
     if status is TrialStatus.COMPLETE:
-        done.notes.extend(result.reasons)  # a feed that was used up ends a load before its time
+        done.notes.extend(result.reasons)  # an exhausted feed ends a load early
     for reason in reasons:
         done.is_not_complete(status, reason)
 
 
 class _ServiceWatch:
-    """Looks at the services now and then; true once one has ended."""
+    """Checks the services from time to time; true once one has ended."""
 
     def __init__(self, testbed: Testbed) -> None:
         self._testbed = testbed
@@ -314,11 +318,11 @@ class _ServiceWatch:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + CHECK_EVERY_S
-            self.look()
+            self.check_now()
         return self.fault is not None
 
-    def look(self) -> None:
-        """Look now, however long ago the last look was."""
+    def check_now(self) -> None:
+        """Check now, regardless of the interval."""
         if self.fault is None:
             try:
                 self._testbed.check()
@@ -327,15 +331,15 @@ class _ServiceWatch:
 
 
 def _held_outside(outside: Outside | None) -> Iterator[dict[str, Any]]:
-    """What processes that ran already are confined to."""
+    """Yield the actual limits of processes that ran before."""
     if outside is None:
         return
     for number, pid in enumerate(outside.pids, 1):
         yield {"service": outside.name, "replica": number, **asdict(placement.held(pid, ()))}
 
 
-def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[str, ...]) -> None:
-    _note(around, "sealing")
+def _seal(planned: PlannedTrial, context: TrialContext, done: TrialOutcome, leaks: tuple[str, ...]) -> None:
+    _note(context, "sealing")
     result = done.engine
     done.trial.seal(
         TrialEnd(
@@ -348,7 +352,7 @@ def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[s
             placement=engine_plan.placement_of(
                 done.plan, planned.case, held=done.held, refused=_refused_limit(done.fault)
             ),
-            environment=_changes(around.environment),
+            environment=_changes(context.environment),
             idle=done.idle,
             leaks=leaks,
             notes=tuple(done.notes),
@@ -359,29 +363,29 @@ def _seal(planned: PlannedTrial, around: Around, done: Conducted, leaks: tuple[s
 
 
 def _refused_limit(fault: TestbedError | None) -> str | None:
-    """Why the machine does not hold a limit that the study asks for."""
+    """Return the reason why the machine cannot enforce a limit of the study; None without one."""
     is_limit = fault is not None and fault.where is not None and ".limits." in fault.where
     return f"{fault.where}: {_one_line(fault)}" if fault is not None and is_limit else None
 
 
 def _changes(before: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not as it was at the start of the run, of what may change."""
+    """Return the changes of the environment since the start of the run."""
     now = environment.changing()
     was = {group: {name: before[group].get(name) for name in values} for group, values in now.items()}
     return environment.differences(was, now)
 
 
-def _note(around: Around, words: str) -> None:
-    around.progress.tell(Step(words))
+def _note(context: TrialContext, words: str) -> None:
+    context.progress.tell(Step(words))
 
 
 def _with_last_words(fault: TestbedError) -> str:
-    """What is wrong, the end of the log, and where the rest is."""
+    """Format a fault with the end of the log and its path."""
     first, *lines = fault.message.splitlines()
     where = f"    (in {fault.where})" if fault.where else ""
     return "\n".join((first, *lines[-LAST_LINES:], *([where] if where else [])))
 
 
 def _one_line(fault: TestbedError | EngineError) -> str:
-    """What is wrong, without the log lines behind it: those are in the trial's logs."""
+    """Format a fault without its log lines, which are in the trial's logs."""
     return fault.message.splitlines()[0].removesuffix("; its last lines:")

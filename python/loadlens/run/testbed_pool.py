@@ -1,4 +1,4 @@
-"""The testbed that is up, and whether the next trial may have it (`fresh: trial|block|run`)."""
+"""Reuse of the running testbed by the next trial (`fresh: trial|block|run`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.topology import Scalar, Service
 from loadlens.testbed import Prepared, Testbed, demand, prepare
 
-Tell = Callable[[Mapping[str, object]], None]
+OnEvent = Callable[[Mapping[str, object]], None]
 
 
 def prepare_all(study: Study, *, cache: Path, on_line: Callable[[str], None]) -> Preparations:
-    """Build what every case needs, each environment once.
+    """Build the environments of every case, each once.
 
     Raises:
-        TestbedError: Programs are missing (those of all cases are named), a folder is, or a build failed.
+        TestbedError: Programs (of all cases) or a folder are missing, or a build failed.
     """
     demand(dict.fromkeys(service for case in study.cases for service in case.services), Path(study.folder))
     made = Preparations({})
@@ -33,18 +33,18 @@ def prepare_all(study: Study, *, cache: Path, on_line: Callable[[str], None]) ->
 
 
 class Preparations:
-    """What the services of each case run in."""
+    """Built environments of the services of each case."""
 
     def __init__(self, by_builds: dict[tuple[object, ...], Prepared]) -> None:
         self.by_builds = by_builds
         self.values_of: Callable[[Case], Mapping[str, Scalar]] = lambda _: {}  # calibrated values of a case
 
     def of(self, case: Case) -> Prepared:
-        """For one case."""
+        """Return the environments of one case."""
         return self.by_builds[_builds(case)]
 
     def builds(self) -> dict[str, dict[str, object]]:
-        """Of each service that was built: digest of its environment, packages in it by version."""
+        """Return the digest and the package versions of each service's environment."""
         return {
             service: {"digest": environment.digest, "packages": _packages(environment.folder)}
             for prepared in self.by_builds.values()
@@ -53,53 +53,55 @@ class Preparations:
         }
 
     def parts(self) -> dict[str, str]:
-        """Of each part of a kind that is not the study's own: its version, or why it is left out."""
-        found: dict[str, str] = {}
+        """Return the version of each part that the lab provides, or the reason why it is left out."""
+        versions: dict[str, str] = {}
         for prepared in self.by_builds.values():
-            found |= prepared.versions
-            found |= {service: f"left out: {why}" for service, why in prepared.absent.items()}
-        return found
+            versions |= prepared.versions
+            versions |= {service: f"left out: {why}" for service, why in prepared.absent.items()}
+        return versions
 
 
 def _packages(environment: Path | None) -> dict[str, str]:
-    """Python packages that an environment holds; empty for other kinds of build."""
+    """Return the Python packages in an environment; empty for other kinds of build."""
     places = [] if environment is None else [str(p) for p in environment.glob("lib/python*/site-packages")]
-    found = importlib.metadata.distributions(path=places) if places else ()
-    return dict(sorted((package.name, package.version) for package in found))
+    packages = importlib.metadata.distributions(path=places) if places else ()
+    return dict(sorted((package.name, package.version) for package in packages))
 
 
 def _builds(case: Case) -> tuple[object, ...]:
     return tuple((service.name, service.dir, service.build) for service in case.services)
 
 
-class Bench:
-    """Holds at most one testbed; a context manager that leaves none behind."""
+class TestbedPool:
+    """Holds at most one testbed, as a context manager that stops it on exit."""
+
+    __test__ = False
 
     def __init__(
-        self, preparations: Preparations, *, marker: str, shared_logs: Callable[[], Path], tell: Tell
+        self, preparations: Preparations, *, marker: str, shared_logs: Callable[[], Path], on_event: OnEvent
     ) -> None:
-        """Nothing runs before `ready_for`.
+        """Prepare an empty pool; no process runs before `ready_for`.
 
         Args:
-            preparations: What `prepare_all` made.
+            preparations: Result of `prepare_all`.
             marker: The run's id, on every process.
             shared_logs: Makes a folder for the logs of services that outlive a trial.
-            tell: Gets what happens.
+            on_event: Receives the testbed's events.
         """
         self._preparations = preparations
         self._marker = marker
         self._shared_logs = shared_logs
-        self._tell = tell
+        self._on_event = on_event
         self._up: Testbed | None = None
         self._up_for: tuple[object, ...] | None = None
-        self._logs: Path | None = None  # of a testbed that outlives its trial
+        self._logs: Path | None = None  # logs of a testbed that outlives its trial
         self.restarts: int = 0
 
     def ready_for(self, planned: PlannedTrial, logs: Path) -> Testbed:
-        """A testbed that is up and ready for this trial; the one that was up, or a new one.
+        """Return a testbed that is ready for this trial: the running one, or a new one.
 
         Raises:
-            TestbedError: It did not come up; nothing stays up then.
+            TestbedError: The testbed did not start; no process stays up.
         """
         wanted = _lifetime(planned)
         if self._up is not None and self._up_for == wanted:
@@ -114,33 +116,33 @@ class Bench:
             scratch=Path(tempfile.gettempdir()) / f"loadlens-{self._marker}-{secrets.token_hex(4)}",
             logs=self._logs or logs,
             values=self._preparations.values_of(planned.case),
-            on_event=self._tell,
+            on_event=self._on_event,
         )
-        self._up, self._up_for = testbed, wanted  # at once: Ctrl-C may come right behind its start
+        self._up, self._up_for = testbed, wanted  # before the start, because Ctrl-C may come at any time
         try:
             testbed.start()
         except BaseException:
-            self._up_for = None  # what did not come up is nobody's
+            self._up_for = None  # a testbed that failed to start is never reused
             raise
         self.restarts += 1
         return testbed
 
     def shared_logs(self) -> Path | None:
-        """Where services that outlive the trial write; none when the trial's own folder has it all."""
+        """Return the log folder of services that outlive the trial; None if none does."""
         return self._logs
 
     def done_with(self, planned: PlannedTrial, *, broken: bool) -> tuple[str, ...]:
-        """Take the testbed down unless the next trial may use it; what was left over, in words."""
+        """Stop the testbed unless the next trial may reuse it; describe leftover processes."""
         if planned.case.fresh == "trial" or broken:
             return self.close()
         return ()
 
     def close(self) -> tuple[str, ...]:
-        """Take down what is up; what was left over, in words."""
+        """Stop the running testbed; describe leftover processes."""
         testbed, self._up, self._up_for = self._up, None, None
         return () if testbed is None else testbed.stop()
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> TestbedPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,7 +150,7 @@ class Bench:
 
 
 def _lifetime(planned: PlannedTrial) -> tuple[object, ...]:
-    """Trials with the same one may share processes."""
+    """Return a key; trials with equal keys may share processes."""
     services: tuple[Service, ...] = planned.case.services
     match planned.case.fresh:
         case "run":

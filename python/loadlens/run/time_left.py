@@ -1,4 +1,4 @@
-"""How long a run will still take: what is planned, and what trials were seen to cost beyond their plan."""
+"""Remaining time of a run: the planned load plus the observed overhead per trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FEWEST = 3  # finished trials before an interval is given
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Seconds that are left; the interval is none until enough trials have been seen."""
+    """Remaining seconds; the interval is None until enough trials have finished."""
 
     seconds: float
     low: float | None = None
@@ -19,16 +19,16 @@ class Remaining:
 
 @dataclass(slots=True)
 class Clock:
-    """Learns the overhead of trials: services, resets, idle brackets, sealing."""
+    """Overhead of trials: services, resets, idle brackets, sealing."""
 
     overheads_s: list[float] = field(default_factory=list)
 
     def learn(self, planned_s: float, took_s: float) -> None:
-        """Take in one finished trial."""
+        """Add one finished trial."""
         self.overheads_s.append(max(0.0, took_s - planned_s))
 
     def left(self, planned_s: float, trials: int) -> Remaining:
-        """Planned seconds plus the median overhead of each trial that is left, from the spread of overheads.
+        """Return planned seconds plus the median overhead of each remaining trial, with an interval.
 
         The interval is that of a sum of `trials` overheads around the median: twice their standard deviation,
         growing with the root of their number, and the uncertainty of the median itself.

@@ -1,4 +1,4 @@
-"""Reasons why a trial must not count, as far as the one who ran it can see them."""
+"""Reasons why a trial must not count, as far as the engine's result shows them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ OWN_LIMITS = {
 
 
 def faults_of(result: EngineResult) -> tuple[str, ...]:
-    """Why the result of an engine must not be used, in words; empty when nothing stands against it.
+    """List the reasons why a result must not be used.
 
-    A generator that was busy all the time is a caveat and not a fault: its throughput is a lower bound.
+    A generator that was always busy is a caveat, not a fault: its throughput is a lower bound.
     """
     faults = [
         f"the law of counting is broken in stream {stream.name}: {stream.law}"
@@ -31,7 +31,7 @@ def faults_of(result: EngineResult) -> tuple[str, ...]:
 
 
 def verdict(result: EngineResult) -> tuple[TrialStatus, tuple[str, ...]]:
-    """What became of a trial whose engine came to a result, and why it is not complete."""
+    """Return the status of a trial with a result, and the reasons if it is not complete."""
     faults = faults_of(result)
     if faults:
         return TrialStatus.INVALID, faults

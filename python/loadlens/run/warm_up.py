@@ -1,4 +1,4 @@
-"""How long a trial took to settle, so that the next one of its case warms up for as long."""
+"""Settling time of a trial, which sets the warm-up of the next trial of its case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WINDOW_S = 1.0
 
 
 def settled_after_ns(trial: Path) -> int:
-    """Nanoseconds from the start of the load until the median response time was steady; 0: at once, never."""
+    """Return nanoseconds of load until the median response time was steady; 0 if at once or never."""
     import numpy as np
 
     from loadlens.estimate.interval import Insufficient
@@ -32,7 +32,7 @@ def settled_after_ns(trial: Path) -> int:
         order = np.argsort(values)
         reached = np.cumsum(counts[order])
         medians[second] = values[order][np.searchsorted(reached, reached[-1] / 2)]
-    found = steadiness(medians)
-    if isinstance(found, Insufficient) or not found.is_steady:
+    steady = steadiness(medians)
+    if isinstance(steady, Insufficient) or not steady.is_steady:
         return 0
-    return int(found.cut * WINDOW_S * 1e9)
+    return int(steady.cut * WINDOW_S * 1e9)

@@ -1,4 +1,4 @@
-"""What is watched while a trial runs: the testbed described for the monitors, which take what is theirs."""
+"""Description of the testbed for the monitors of a trial."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from dataclasses import replace
 from loadlens.machine import cgroups, listening_sockets
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
-from loadlens.run.external_load import Hired
+from loadlens.run.external_load import ExternalGenerator
 from loadlens.signals import collect
 from loadlens.signals.collect.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
 
-NOT_YET = -1  # the pid of a process that is known by its mark
+NOT_YET = -1  # pid of a process that its mark will identify
 
 
 def spec_of(
-    testbed: Testbed, case: Case, *, marker: str, hired: Hired | None = None, every_s: float = 1.0
+    testbed: Testbed,
+    case: Case,
+    *,
+    marker: str,
+    external: ExternalGenerator | None = None,
+    every_s: float = 1.0,
 ) -> collect.MonitorSpec:
-    """Everything that can be read of this testbed; the generator and the keeper stand beside the services.
+    """Return the monitor specification of this testbed, including the generator and the keeper.
 
     Args:
-        testbed: Is up.
-        case: Whose services it runs.
+        testbed: A running testbed.
+        case: The case that it runs.
         marker: The run's id.
-        every_s: Between two readings.
-        hired: Another program that will make the load; it is found once it runs.
+        every_s: Interval of the readings.
+        external: External tool that will make the load; its processes are detected once it runs.
     """
     defined = {service.name: service for service in case.services}
     processes = [
@@ -50,9 +55,9 @@ def spec_of(
     processes.append(Running(GENERATOR, 1, os.getpid()))
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
-    if hired is not None:
-        processes.append(Running(DRIVER, 1, NOT_YET, hired.mark))
-        processes.append(Running(KEEPER, 2, hired.keeper_pid))
+    if external is not None:
+        processes.append(Running(DRIVER, 1, NOT_YET, external.mark))
+        processes.append(Running(KEEPER, 2, external.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
     scene = Scene(tuple(processes), files, logs, testbed.databases())
@@ -60,17 +65,17 @@ def spec_of(
 
 
 def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Running]:
-    """The processes with a service at an address of its own; one that was started here gets that address."""
-    known = Service(outside.name, ports=tuple(name for name, _ in outside.ports), scrape=outside.scrape)
+    """Yield the processes with an external service; a service started here gets the external address."""
+    service = Service(outside.name, ports=tuple(name for name, _ in outside.ports), scrape=outside.scrape)
     ports = dict(outside.ports)
     started = [p for p in processes if p.service == outside.name]
     yield from (p for p in processes if p.service != outside.name)
     if started:
         for number, process in enumerate(started):
-            own = replace(known, scrape=known.scrape if number == 0 else None)
+            own = replace(service, scrape=service.scrape if number == 0 else None)
             yield replace(process, host=outside.host, ports=ports if number == 0 else {}, defined=own)
         return
-    # Ports and metrics are those of the whole service: only its first process stands for them.
+    # Ports and metrics belong to the whole service: only its first process carries them.
     behind = _ports_behind(outside.pids, ports) if outside.is_here else {}
     first = outside.pids[0] if outside.pids else None
     yield Running(
@@ -80,7 +85,7 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
         host=outside.host,
         ports={**ports, **behind.get(first, {})},
         groups=_groups_around(outside.pids[:1]),
-        defined=known,
+        defined=service,
         is_here=outside.is_here,
     )
     for number, pid in enumerate(outside.pids[1:], 2):
@@ -91,27 +96,27 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
             host=outside.host,
             ports=behind.get(pid, {}),
             groups=_groups_around((pid,)),
-            defined=replace(known, scrape=None),
+            defined=replace(service, scrape=None),
             is_here=outside.is_here,
         )
 
 
 def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | None, dict[str, int]]:
-    """Ports of several processes beside those that are asked, by pid: replicas behind a balancer have some.
+    """Return further ports of several processes by pid, such as those of replicas behind a balancer.
 
-    A port is named by its number, which tells it from the service's own. Whoever listens on the port that is
-    asked stands before the others, whatever else it listens on.
+    A port is named by its number, which distinguishes it from the service's own ports. The process that
+    listens on the target port is the balancer itself, whatever else it listens on.
     """
     if len(pids) < 2:
         return {}
-    found = {pid: set(listening_sockets.ports_of(pid)) for pid in pids}
+    listening = {pid: set(listening_sockets.ports_of(pid)) for pid in pids}
     return {
         pid: {str(port): port for port in sorted(own - set(asked.values()))}
-        for pid, own in found.items()
+        for pid, own in listening.items()
         if asked.get("http") not in own
     }
 
 
 def _groups_around(pids: Sequence[int]) -> tuple[str, ...]:
-    """Control groups that bound CPU time and memory of processes which others have started."""
+    """Return the control groups that limit CPU time and memory of processes not started here."""
     return tuple(str(folder) for pid in pids for folder in cgroups.bounds(pid))

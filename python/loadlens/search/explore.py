@@ -31,8 +31,8 @@ from loadlens.run.progress import (
     Warned,
 )
 from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
-from loadlens.run.study_trial import Around, Conducted, conduct
-from loadlens.run.testbed_pool import Bench, prepare_all
+from loadlens.run.study_trial import TrialContext, TrialOutcome, run_study_trial
+from loadlens.run.testbed_pool import TestbedPool, prepare_all
 from loadlens.run.time_left import Remaining
 from loadlens.search import pid_check, step_cases
 from loadlens.search.guard import Guard
@@ -110,14 +110,14 @@ def _explore(
     writer = record.create_run(out, step_cases.study_of(aim, ()), (), machine)
     with (
         writer,
-        Bench(
+        TestbedPool(
             preparations,
             marker=writer.id,
             shared_logs=writer.shared_logs,
-            tell=lambda event: _keep(writer, progress, event),
+            on_event=lambda event: _keep(writer, progress, event),
         ) as bench,
     ):
-        around = Around(writer, bench, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S)
+        around = TrialContext(writer, bench, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S)
         search = _Search(aim, around, clock, began)
         stop = search.go()
         writer.event(
@@ -132,7 +132,7 @@ class _Search:
     """The state of a search while it goes."""
 
     aim: step_cases.Aim
-    around: Around
+    around: TrialContext
     clock: Callable[[], float]
     began: float
     seen: list[Seen] = field(default_factory=list)
@@ -162,7 +162,7 @@ class _Search:
         self.around.progress.tell(TrialStarted(planned, number, number, attempt, left))
         guard = Guard(self.aim.bounds)
         began = self.clock()
-        done = conduct(planned, replace(self.around, guard=guard), previous_cut_ns=0, reset_due=False)
+        done = run_study_trial(planned, replace(self.around, guard=guard), previous_cut_ns=0, reset_due=False)
         self._refuse_what_never_came_up(done)
         seen = _seen(wanted, done, guard, self.clock() - began)
         self.seen.append(seen)
@@ -188,7 +188,7 @@ class _Search:
         self.around.writer.extend(step_cases.study_of(self.aim, tuple(self.cases.values())), self.planned)
         return planned
 
-    def _refuse_what_never_came_up(self, done: Conducted) -> None:
+    def _refuse_what_never_came_up(self, done: TrialOutcome) -> None:
         if not done.came_up and done.fault is not None:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
 
@@ -206,7 +206,7 @@ class _Search:
             hint=reason.for_explain or "start the service first, or let --start CMD do it",
         )
 
-    def _tell_ended(self, planned: PlannedTrial, done: Conducted, attempt: int) -> None:
+    def _tell_ended(self, planned: PlannedTrial, done: TrialOutcome, attempt: int) -> None:
         load = None if done.result is None else done.result.streams[0]
         left = Remaining(self._left_s(), self._left_s(), self._left_s())
         self.around.progress.tell(
@@ -261,7 +261,7 @@ def _told(aim: step_cases.Aim, chosen: step_cases.Chosen | None, stop: Stop) -> 
 # --- from what the engine says to what decisions need -----------------------------------------------------
 
 
-def _seen(wanted: Next, done: Conducted, guard: Guard, took_s: float) -> Seen:
+def _seen(wanted: Next, done: TrialOutcome, guard: Guard, took_s: float) -> Seen:
     result = done.result
     reasons = "; ".join(done.reasons)
     if result is None:

@@ -21,8 +21,8 @@ from loadlens.report import build
 from loadlens.report.build.details import quantile_chart
 from loadlens.report.write import html, markdown
 from loadlens.report.write.json import report_as_json
-from loadlens.run.external import Request, Times, Told, result_of
-from loadlens.run.external_load import Driven
+from loadlens.run.external import Request, Times, ToolReport, result_of
+from loadlens.run.external_load import ExternalLoad
 from tests.unit.measure.records import Json, Run, Trial, record
 from tests.unit.whatif import services
 
@@ -35,7 +35,7 @@ TIMES = Times(
     quantiles={"p50": 0.003, "p75": 0.005, "p90": 0.006, "p95": 0.007, "p99": 0.012},
     rounding={"quantiles": 1e-6, "mean": 1e-3},
 )
-TOLD = Told(
+TOLD = ToolReport(
     seconds=10.0,
     answered=1000,
     unexpected_status=10,
@@ -52,7 +52,7 @@ SAMPLE = ("seq", "due_ns", "sent_ns", "first_ns", "done_ns", "user", "connection
 class DrivenTrial(Trial):
     """A trial of `records`, its load made by a program that told this."""
 
-    told_by_it: Told = TOLD
+    told_by_it: ToolReport = TOLD
     driver: str = "siege"
 
     def _result(self) -> Json:
@@ -72,7 +72,7 @@ class DrivenTrial(Trial):
         return []
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
-        rows = list(Driven({}, self.told_by_it).samples())
+        rows = list(ExternalLoad({}, self.told_by_it).samples())
         found = pl.DataFrame(rows, schema=dict.fromkeys(SAMPLE, pl.Int64), orient="row")
         return found.select(columns) if columns else found
 
@@ -82,13 +82,13 @@ class DrivenTrial(Trial):
         )  # of another load than the told one
 
 
-def made_by(trial: Trial, told: Told, driver: str = "siege") -> DrivenTrial:
+def made_by(trial: Trial, told: ToolReport, driver: str = "siege") -> DrivenTrial:
     given = {name: getattr(trial, name) for name in Trial.__dataclass_fields__}
     alone = trial.planned | {"streams": [s for s in trial.planned["streams"] if s["role"] == "load"]}
     return DrivenTrial(**(given | {"planned": alone}), told_by_it=told, driver=driver)
 
 
-def run_of(*told: Told, users: Sequence[int] = (20,), driver: str = "siege") -> Run:
+def run_of(*told: ToolReport, users: Sequence[int] = (20,), driver: str = "siege") -> Run:
     """A record with a trial for each thing told, of every case."""
     run = record(lambda load, _: services.blocking_loop(load), users=users, trials=len(told))
     each = [made_by(trial, told[trial.block - 1], driver) for trial in run.trials]
@@ -96,7 +96,7 @@ def run_of(*told: Told, users: Sequence[int] = (20,), driver: str = "siege") -> 
     return replace(run, trials=list(each), study=run.study | {"cases": cases})
 
 
-def case_of(*told: Told) -> CaseMeasures:
+def case_of(*told: ToolReport) -> CaseMeasures:
     run = run_of(*told)
     return CaseMeasures(run.study["cases"][0], tuple(external_trial.measure(trial) for trial in run.trials))
 
@@ -176,7 +176,7 @@ def test_what_is_not_told_is_not_measured_and_says_who_does_not_tell(metric: str
     ],
     ids=["all", "no successes known", "no times", "no answer", "no request"],
 )
-def test_every_metric_has_an_answer_whatever_was_told(metric: str, told: Told) -> None:
+def test_every_metric_has_an_answer_whatever_was_told(metric: str, told: ToolReport) -> None:
     for count in (1, 3):
         figure = figure_of(case_of(*[told] * count), metric, None)
 
@@ -222,7 +222,7 @@ def test_single_requests_give_intervals_of_service_time_and_failures_with_their_
 
 
 def test_rows_of_single_requests_say_what_is_not_known() -> None:
-    first, *_, last = Driven({}, replace(TOLD, requests=requests())).samples()
+    first, *_, last = ExternalLoad({}, replace(TOLD, requests=requests())).samples()
 
     assert dict(zip(SAMPLE, first, strict=True)) == {
         "seq": 0, "due_ns": -1, "sent_ns": 0, "first_ns": -1, "done_ns": 4_000_000, "user": 2**32 - 1,
@@ -255,7 +255,7 @@ def test_a_window_cannot_be_taken_of_a_whole() -> None:
     ],
     ids=["all", "no successes known", "no times", "no answer", "requests", "successes", "nothing"],
 )
-def test_a_report_lives_with_nulls_everywhere(told: Told, blocks: int) -> None:
+def test_a_report_lives_with_nulls_everywhere(told: ToolReport, blocks: int) -> None:
     made = build.report(run_of(*[told] * blocks, users=(1, 5, 20)))
 
     assert html.page(made, explore=False)

@@ -60,7 +60,7 @@ def test_connections_near_the_hard_limit_are_told(roomy: pytest.MonkeyPatch) -> 
     # 0.8 of 4,096 are 3,276.8, and the lab has 64 files of its own
     assert said(users=3_212) == ()
     watched(roomy, *QUIET)
-    assert said(users=3_213) == ("3,213 connections, and at most 4,096 files may be open (ulimit -Hn)",)
+    assert said(users=3_213) == ("3,213 connections, but the limit of open files is 4,096 (ulimit -Hn)",)
     watched(roomy, *QUIET)
     assert cautions.before([hit_result.plan(Open(rate_per_s=1.0, max_in_flight=4_000))], watch_s=0.0)
 

@@ -222,7 +222,7 @@ def test_latencies_of_wrk_that_do_not_come_out_even_are_left_out(tmp_path: Path)
 
 
 def test_wrk_that_did_not_end_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="did not come to its end"):
+    with pytest.raises(ValueError, match="ended before its report"):
         DRIVERS["wrk"].read(Printed("", tmp_path), plan())
 
 

@@ -41,7 +41,7 @@ def test_held_out_cases_are_foretold_once_when_all_others_are_complete(tmp_path:
         tiny.planned(study_with_held_out(tmp_path / "study")),
         tmp_path / "run",
         cache=tmp_path / "cache",
-        foretell=oracle,
+        predict=oracle,
     )
 
     record = open_run(path)
@@ -63,7 +63,7 @@ def test_a_case_that_has_begun_is_not_foretold_any_more(tmp_path: Path) -> None:
     run_study(tiny.planned(file), tmp_path / "run", cache=tmp_path / "cache")
     oracle = Oracle()
 
-    run_study(tiny.planned(file), tmp_path / "run", resume=True, cache=tmp_path / "cache", foretell=oracle)
+    run_study(tiny.planned(file), tmp_path / "run", resume=True, cache=tmp_path / "cache", predict=oracle)
 
     assert oracle.asked == []
     assert open_run(tmp_path / "run").predictions == {}
@@ -73,14 +73,14 @@ def test_a_study_that_holds_nothing_out_asks_nobody(tmp_path: Path) -> None:
     oracle = Oracle()
     file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
 
-    run_study(tiny.planned(file), tmp_path / "run", cache=tmp_path / "cache", foretell=oracle)
+    run_study(tiny.planned(file), tmp_path / "run", cache=tmp_path / "cache", predict=oracle)
 
     assert oracle.asked == []
 
 
 def test_a_prediction_is_written_once(tmp_path: Path) -> None:
     file = study_with_held_out(tmp_path / "study")
-    run_study(tiny.planned(file), tmp_path / "run", cache=tmp_path / "cache", foretell=Oracle())
+    run_study(tiny.planned(file), tmp_path / "run", cache=tmp_path / "cache", predict=Oracle())
     record = open_run(tmp_path / "run")
     slug = next(iter(record.predictions))
     study = tiny.planned(file)

@@ -31,7 +31,7 @@ from loadlens.run.engine_trial import run_trial
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Event, PlainPrinter, TrialEnded, in_short
 from loadlens.run.study_runner import run_study
-from loadlens.run.testbed_pool import Bench, prepare_all
+from loadlens.run.testbed_pool import TestbedPool, prepare_all
 from loadlens.run.time_left import Clock, Remaining
 from loadlens.study import plan as design
 from loadlens.testbed import Testbed
@@ -306,7 +306,9 @@ def test_a_signal_behind_the_start_of_services_leaves_none(
     study = tiny.planned(tiny.write_study(tmp_path / "study"))
     (planned, *_) = design.order(study)
     preparations = prepare_all(study, cache=tmp_path / "cache", on_line=lambda _: None)
-    with Bench(preparations, marker="run", shared_logs=lambda: tmp_path, tell=lambda _: None) as bench:
+    with TestbedPool(
+        preparations, marker="run", shared_logs=lambda: tmp_path, on_event=lambda _: None
+    ) as bench:
         with pytest.raises(Stopped):
             bench.ready_for(planned, tmp_path / "logs")
         bench.done_with(planned, broken=True)
@@ -514,7 +516,7 @@ def test_a_reset_that_is_not_verified_makes_the_trial_invalid(
     )
 
     assert [t.status for t in record.trials] == [TrialStatus.INVALID] * 2
-    assert record.trials[0].reasons[0].startswith("the data were not put back")
+    assert record.trials[0].reasons[0].startswith("the data reset failed")
     assert scripted.runs == []  # no load was made on data that are not known
 
 

@@ -1,7 +1,7 @@
-"""Load generators of others that may drive a plan in place of our engine, one file each.
+"""External load generators that can run a plan instead of our engine, one file each.
 
-To add one, write its file, add it to `DRIVERS` and its name to `model.driving`; a test runs it on the origin
-and holds its figures to the books.
+To add a tool, write its file, add it to `DRIVERS` and its name to `model.external_load`; a test runs it
+against the origin and compares its counts with the origin's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from loadlens.model.external_load import CannotDo
 from loadlens.model.study import Study
 from loadlens.model.workload import Plan
 from loadlens.run.external.ab import AB
-from loadlens.run.external.base import Driver, Printed, Request, Times, Told
+from loadlens.run.external.base import Driver, Printed, Request, Times, ToolReport
 from loadlens.run.external.hey import HEY
 from loadlens.run.external.k6 import K6
 from loadlens.run.external.locust import LOCUST
@@ -28,7 +28,7 @@ __all__ = [
     "Printed",
     "Request",
     "Times",
-    "Told",
+    "ToolReport",
     "cannot_do",
     "how_to_install",
     "missing",
@@ -36,22 +36,22 @@ __all__ = [
 ]
 
 APT: Final = "apt-get install "
-DRIVERS: Final[dict[str, Driver]] = {one.name: one for one in (WRK, AB, HEY, OHA, K6, LOCUST)}
+DRIVERS: Final[dict[str, Driver]] = {driver.name: driver for driver in (WRK, AB, HEY, OHA, K6, LOCUST)}
 
 
 def cannot_do(name: str, plan: Plan) -> list[CannotDo]:
-    """Everything that a driver cannot do of a plan."""
+    """List everything in a plan that a driver does not support."""
     return DRIVERS[name].faults(plan)
 
 
 def missing(study: Study) -> tuple[Driver, ...]:
-    """The drivers that some case of a study names and this machine lacks."""
+    """Return the drivers that a study needs and this machine does not have."""
     names = dict.fromkeys(case.driver for case in study.cases if case.driver is not None)
     return tuple(DRIVERS[name] for name in names if shutil.which(DRIVERS[name].program) is None)
 
 
 def how_to_install(drivers: Iterable[Driver]) -> str:
-    """The commands that install them, packages of the system in one."""
+    """Return the commands that install some drivers, system packages in one command."""
     commands = dict.fromkeys(driver.install for driver in drivers)
     packages = " ".join(command.removeprefix(APT) for command in commands if command.startswith(APT))
     others = [command for command in commands if not command.startswith(APT)]

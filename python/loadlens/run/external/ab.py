@@ -14,7 +14,7 @@ from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
-    Told,
+    ToolReport,
     body_file,
     common_faults,
     headers_of,
@@ -75,7 +75,7 @@ def _request(plan: Plan, folder: Path) -> list[str]:
     ]
 
 
-def read(printed: Printed, plan: Plan) -> Told:
+def read(printed: Printed, plan: Plan) -> ToolReport:
     text = printed.stdout
     complete = int(_behind(text, "Complete requests"))
     failed = _FAILED.search(text)
@@ -89,7 +89,7 @@ def read(printed: Printed, plan: Plan) -> Told:
         notes.append("what ended in the middle counts among ab's lengths too")
     if not_2xx:
         notes.append(f"{not_2xx[1]} answers were no 2xx; which were redirections, ab does not say")
-    return Told(
+    return ToolReport(
         seconds=float(_behind(text, "Time taken for tests")),
         answered=complete - receive,
         unexpected_status=None if not_2xx else 0,
@@ -104,10 +104,10 @@ def read(printed: Printed, plan: Plan) -> Told:
 
 
 def _behind(text: str, label: str) -> str:
-    found = re.search(rf"^{label}: +([\d.]+)", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{label}: +([\d.]+)", text, re.MULTILINE)
+    if match is None:
         raise ValueError(f"no line {label!r} in what it printed")
-    return found[1]
+    return match[1]
 
 
 def _times(text: str, served: Path, complete: int) -> Times | None:

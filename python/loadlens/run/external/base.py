@@ -1,7 +1,6 @@
-"""What a driver is: what it cannot do of a plan, the command that does the rest, and what it told.
+"""Interface of a driver: its unsupported features, its command line, and its report.
 
-A driver's figures are its own: nothing here corrects them, unless what was done to them can be taken back
-exactly.
+A driver's figures are its own: they are not corrected here, unless its own adjustment can be undone exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds from sending to the last byte, as a driver told them; none: it does not say."""
+    """Seconds from sending to the last byte, as a driver reported them; None: not reported."""
 
     count: int
     censored: int = 0  # answered, but left out of the rest because they took too long
@@ -30,45 +29,45 @@ class Times:
     least: float | None = None
     most: float | None = None
     quantiles: Mapping[str, float] = field(default_factory=dict)  # by the names of QUANTILES
-    # Steps of seconds that it rounds to before it tells, by what they are of: `mean`, `stdev`, `min`, `max`,
-    # `quantiles`. What is not named comes as the program computed it.
+    # Rounding steps of the reported values in seconds, by value: `mean`, `stdev`, `min`, `max`, `quantiles`.
+    # A value without an entry is not rounded.
     rounding: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as a driver told it."""
+    """One request as a driver reported it."""
 
     sent_s: float  # since the load began
     seconds: float  # from then to the last byte, or to the failure
     status: int  # 0: no answer
     body_bytes: int  # decoded
-    is_failed: bool = False  # not answered whole
+    is_failed: bool = False  # no complete answer
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a driver says of a load; none: it does not say."""
+class ToolReport:
+    """A driver's report of a load; None: not reported."""
 
     seconds: float
     answered: int
     unexpected_status: int | None  # of the answered: below 200 or above 399
-    failed: int  # not answered whole
-    errors: Mapping[str, int]  # by the driver's own words
+    failed: int  # no complete answer
+    errors: Mapping[str, int]  # by the driver's own message
     times: Times | None
     statuses: Mapping[str, int] | None = None
     bytes_out: int | None = None
     bytes_in: int | None = None  # heads included
     bytes_in_bodies: int | None = None
     in_flight: int | None = None  # sent and given up at the end
-    notes: tuple[str, ...] = ()  # what to know of its figures
+    notes: tuple[str, ...] = ()  # caveats about its figures
     began_unix_s: float | None = None  # when its first request was sent
-    requests: Sequence[Request] | None = None  # every single one that ended
+    requests: Sequence[Request] | None = None  # every request that ended
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a driver left behind."""
+    """Output of a driver."""
 
     stdout: str
     folder: Path  # with the files that it wrote
@@ -76,49 +75,49 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One load generator of others."""
+    """One external load generator."""
 
     name: str
     program: str
     install: str  # the command that installs it
-    version: tuple[str, ...]  # what makes it say its version on its first line; empty: it cannot
-    lacks: Callable[[Plan], Iterator[CannotDo]]  # what it cannot do of a plan
+    version: tuple[str, ...]  # command that prints its version on the first line; empty: none
+    lacks: Callable[[Plan], Iterator[CannotDo]]  # features of a plan that it does not support
     command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
-    read: Callable[[Printed, Plan], Told]  # ValueError: it did not print what it should
+    read: Callable[[Printed, Plan], ToolReport]  # ValueError: unexpected output
 
     def faults(self, plan: Plan) -> list[CannotDo]:
-        """Everything that it cannot do of a plan; empty: it can do all of it."""
+        """List everything in a plan that the driver does not support."""
         return list(self.lacks(plan))
 
 
 def step_of(plan: Plan) -> Step:
-    """The one request of a plan that a driver takes."""
+    """Return the single request of a plan."""
     return plan.streams[0].scenarios[0].steps[0]
 
 
 def users_of(plan: Plan) -> int:
-    """Connections at once."""
+    """Return the number of concurrent connections."""
     workload = plan.streams[0].workload
     return workload.users if isinstance(workload, Closed) else workload.max_in_flight
 
 
 def requests_of(plan: Plan) -> int | None:
-    """How many requests end it; none: time does."""
+    """Return the number of requests that ends the load; None if time ends it."""
     return plan.streams[0].workload.requests
 
 
 def url_of(plan: Plan) -> str:
-    """What is asked for."""
+    """Return the URL of the request."""
     return plan.streams[0].target.origin + step_of(plan).path
 
 
 def seconds(ns: int) -> int:
-    """Whole seconds."""
+    """Return whole seconds."""
     return ns // NS_PER_S
 
 
 def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
-    """What asks more than one request over and over in a closed loop."""
+    """Yield everything beyond one request repeated in a closed loop."""
     yield from _more_than_one_request(plan, name)
     yield from _more_than_users_at_it(plan, name)
     stream, step = plan.streams[0], step_of(plan)
@@ -148,7 +147,7 @@ def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
 def _more_than_one_request(plan: Plan, name: str) -> Iterator[CannotDo]:
     stream = plan.streams[0]
     if len(plan.streams) > 1:
-        yield CannotDo("probes", f"{name} sends no probes beside its load")
+        yield CannotDo("probes", f"{name} sends no probes alongside its load")
     scenario = stream.scenarios[0]
     if len(stream.scenarios) > 1 or len(scenario.steps) > 1 or scenario.groups:
         yield CannotDo("mix", f"{name} asks one request over and over: one scenario of one step")
@@ -170,7 +169,7 @@ def _more_than_users_at_it(plan: Plan, name: str) -> Iterator[CannotDo]:
 
 
 def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
-    """Times that do not fit a program which counts in seconds."""
+    """Yield the times that are not whole seconds."""
     duration_ns, timeout_ns = plan.duration_ns, plan.streams[0].timeout_ns
     if duration_ns is not None and (duration_ns % NS_PER_S or duration_ns < NS_PER_S):
         yield CannotDo("duration", f"{name} counts its duration in whole seconds")
@@ -179,27 +178,27 @@ def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
 
 
 def number_or_time(plan: Plan, name: str) -> Iterator[CannotDo]:
-    """Two ends, for a program that takes one."""
+    """Yield a fault if the plan ends by requests and by time, for a tool that supports only one."""
     if requests_of(plan) is not None and plan.duration_ns is not None:
         words = f"{name} ends by its number of requests or by time, not by whichever is first"
         yield CannotDo("requests", words)
 
 
 def leaves_users_idle(plan: Plan) -> bool:
-    """Whether it ends before every user has sent a request."""
+    """True if the load ends before every user has sent a request."""
     requests = requests_of(plan)
     return requests is not None and requests < users_of(plan)
 
 
 def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
-    """The headers of a step, with the type that our engine gives a body of JSON."""
+    """Return the headers of a step, with the content type that our engine gives a JSON body."""
     if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
         return step.headers
     return (*step.headers, ("Content-Type", "application/json"))
 
 
 def body_of(body: Body) -> bytes:
-    """The bytes of a body without templates, as our engine would send them."""
+    """Return the bytes of a body without templates, as our engine would send them."""
     if body.kind == "file":
         return Path(body.path or "").read_bytes()
     if body.kind == "json":
@@ -208,22 +207,22 @@ def body_of(body: Body) -> bytes:
 
 
 def body_file(plan: Plan, folder: Path) -> Path:
-    """A file with the body of the request; an empty one where it has none."""
+    """Write the body of the request, which may be empty, to a file."""
     file = folder / "body"
     file.write_bytes(body_of(step_of(plan).body))
     return file
 
 
-def written(printed: Printed, name: str, *, otherwise: str = "it did not come to its end") -> Any:
-    """What a driver wrote down as JSON at its end.
+def written(printed: Printed, name: str, *, otherwise: str = "it ended before its report") -> Any:
+    """Read the JSON report that a driver wrote at its end.
 
     Args:
-        printed: What it left behind.
-        name: Of the file.
-        otherwise: What is wrong where there is none.
+        printed: Output of the driver.
+        name: Name of the file.
+        otherwise: Message if the file does not exist.
 
     Raises:
-        ValueError: There is none, or it is not JSON.
+        ValueError: The file does not exist, or is not JSON.
     """
     file = printed.folder / name
     if not file.is_file():
@@ -232,12 +231,12 @@ def written(printed: Printed, name: str, *, otherwise: str = "it did not come to
 
 
 def unexpected(statuses: Mapping[str, int]) -> int:
-    """How many answers have a status below 200 or above 399."""
+    """Count the answers with a status below 200 or above 399."""
     return sum(count for status, count in statuses.items() if not 200 <= int(status) < 400)
 
 
 def is_text(content: bytes) -> bool:
-    """Whether the bytes are UTF-8."""
+    """True if the bytes are UTF-8."""
     try:
         content.decode()
     except UnicodeDecodeError:

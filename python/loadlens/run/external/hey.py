@@ -12,7 +12,7 @@ from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
-    Told,
+    ToolReport,
     body_file,
     common_faults,
     headers_of,
@@ -60,7 +60,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
     return [*words, url_of(plan)]
 
 
-def read(printed: Printed, plan: Plan) -> Told:
+def read(printed: Printed, plan: Plan) -> ToolReport:
     text = printed.stdout
     statuses = {code: int(count) for code, count in _STATUS.findall(text)}
     errors: dict[str, int] = {}
@@ -70,7 +70,7 @@ def read(printed: Printed, plan: Plan) -> Told:
     if answered >= KEPT:
         raise ValueError(f"it keeps the first {KEPT} answers only: a shorter load")
     data = re.search(r"^  Total data:\t(\d+) bytes$", text, re.MULTILINE)
-    return Told(
+    return ToolReport(
         seconds=_behind(text, "Total"),
         answered=answered,
         unexpected_status=unexpected(statuses),
@@ -84,10 +84,10 @@ def read(printed: Printed, plan: Plan) -> Told:
 
 
 def _behind(text: str, label: str) -> float:
-    found = re.search(rf"^  {label}:\t([\d.]+) secs$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^  {label}:\t([\d.]+) secs$", text, re.MULTILINE)
+    if match is None:
         raise ValueError(f"no line {label!r} in what it printed")
-    return float(found[1])
+    return float(match[1])
 
 
 def _times(text: str, answered: int) -> Times | None:

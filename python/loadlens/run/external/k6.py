@@ -13,7 +13,7 @@ from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
-    Told,
+    ToolReport,
     body_of,
     common_faults,
     headers_of,
@@ -27,7 +27,7 @@ from loadlens.run.external.base import (
 )
 
 SCRIPT = "loadlens.js"
-TOLD = "loadlens.json"
+REPORT = "loadlens.json"
 ENDLESS_NS = 24 * 3600 * 1_000_000_000
 STATS = ["avg", "min", "max", "p(50)", "p(75)", "p(90)", "p(95)", "p(99)", "p(99.9)"]
 _NAMES = {"p(50)": "p50", "p(75)": "p75", "p(90)": "p90", "p(95)": "p95", "p(99)": "p99", "p(99.9)": "p999"}
@@ -52,7 +52,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
     script = folder / SCRIPT
     script.write_text(_script(plan), encoding="utf-8")
     words = ["k6", "run", "--quiet", "--no-usage-report", "--no-color", "--address", "127.0.0.1:0"]
-    return [*words, f"--summary-export={folder / TOLD}", str(script)]
+    return [*words, f"--summary-export={folder / REPORT}", str(script)]
 
 
 def _script(plan: Plan) -> str:
@@ -92,8 +92,8 @@ def _options(plan: Plan) -> dict[str, Any]:
     }
 
 
-def read(printed: Printed, plan: Plan) -> Told:
-    metrics: dict[str, Any] = written(printed, TOLD, otherwise="it exported no summary")["metrics"]
+def read(printed: Printed, plan: Plan) -> ToolReport:
+    metrics: dict[str, Any] = written(printed, REPORT, otherwise="it exported no summary")["metrics"]
     requests = metrics["http_reqs"]
     unanswered = int(metrics.get(_UNANSWERED, {}).get("count", 0))
     not_expected = int(metrics.get("http_req_failed", {}).get("passes", 0))
@@ -102,7 +102,7 @@ def read(printed: Printed, plan: Plan) -> Told:
     notes = (
         ["its times begin when the connection stands"] if plan.streams[0].connection.reuse == "new" else []
     )
-    return Told(
+    return ToolReport(
         seconds=requests["count"] / requests["rate"] if requests["rate"] else 0.0,
         answered=answered,
         unexpected_status=unexpected,

@@ -20,7 +20,7 @@ from loadlens.run.external.base import (
     Printed,
     Request,
     Times,
-    Told,
+    ToolReport,
     body_file,
     common_faults,
     headers_of,
@@ -34,7 +34,7 @@ from loadlens.run.external.base import (
 
 SCRIPT = "locustfile.py"
 REQUESTS = "requests.csv"
-TOLD = "loadlens"  # locust puts .json behind it
+REPORT = "loadlens"  # locust appends .json
 ANSWERED = "answered"
 NS = 1e9
 _FILE = """\
@@ -127,30 +127,31 @@ def command(plan: Plan, folder: Path) -> list[str]:
     )
     words = ["locust", "-f", str(script), "--headless", "-u", str(users), "-r", str(users)]
     return [*words, "--only-summary", "-L", "ERROR", "--exit-code-on-error", "0", "--json-file",
-            str(folder / TOLD)]  # fmt: skip
+            str(folder / REPORT)]  # fmt: skip
 
 
-def read(printed: Printed, plan: Plan) -> Told:
-    file, statistics = printed.folder / REQUESTS, printed.folder / f"{TOLD}.json"
+def read(printed: Printed, plan: Plan) -> ToolReport:
+    file, statistics = printed.folder / REQUESTS, printed.folder / f"{REPORT}.json"
     if not file.is_file() or not statistics.is_file():
-        raise ValueError("it did not come to its end")
+        raise ValueError("it ended before its report")
     began_unix_s, requests, errors = _requests(file)
     counted = sum(int(entry["num_requests"]) for entry in json.loads(statistics.read_text()))
     if counted != len(requests):
         raise ValueError(f"it counts {counted} requests and gave its listener {len(requests)}")
-    answered = [one for one in requests if not one.is_failed]
+    answered = [request for request in requests if not request.is_failed]
     statuses: dict[str, int] = {}
-    for one in answered:
-        statuses[str(one.status)] = statuses.get(str(one.status), 0) + 1
-    return Told(
-        seconds=max((round(one.sent_s * NS) + round(one.seconds * NS) for one in requests), default=0) / NS,
+    for request in answered:
+        statuses[str(request.status)] = statuses.get(str(request.status), 0) + 1
+    return ToolReport(
+        seconds=max((round(each.sent_s * NS) + round(each.seconds * NS) for each in requests), default=0)
+        / NS,
         answered=len(answered),
         unexpected_status=unexpected(statuses),
         failed=len(requests) - len(answered),
         errors=errors,
-        times=_times([one.seconds for one in answered if 200 <= one.status < 400]),
+        times=_times([each.seconds for each in answered if 200 <= each.status < 400]),
         statuses=statuses,
-        bytes_in_bodies=sum(one.body_bytes for one in answered),
+        bytes_in_bodies=sum(each.body_bytes for each in answered),
         notes=("its time-out bounds connecting and each wait for bytes, not a whole request",),
         began_unix_s=began_unix_s,
         requests=requests,
@@ -158,7 +159,7 @@ def read(printed: Printed, plan: Plan) -> Told:
 
 
 def _requests(file: Path) -> tuple[float | None, list[Request], dict[str, int]]:
-    """When the first was sent, all of them by when they were sent, and how often each error came."""
+    """Read when the first request was sent, all requests in sending order, and the count of each error."""
     with file.open(newline="") as lines:
         rows = [
             (float(sent), float(ms) / 1e3, int(status), int(size), kind)

@@ -16,7 +16,7 @@ from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
-    Told,
+    ToolReport,
     body_file,
     common_faults,
     headers_of,
@@ -30,7 +30,7 @@ from loadlens.run.external.base import (
     written,
 )
 
-TOLD = "loadlens.json"
+REPORT = "loadlens.json"
 GIVEN_UP = "aborted due to deadline"  # `ClientError::Deadline` of its src/client.rs
 _NAMES = {"p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"}
 
@@ -47,7 +47,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
 def command(plan: Plan, folder: Path) -> list[str]:
     stream, step = plan.streams[0], step_of(plan)
     timeout = _time(stream.timeout_ns)
-    words = ["oha", "--no-tui", "--output-format", "json", "-o", str(folder / TOLD)]
+    words = ["oha", "--no-tui", "--output-format", "json", "-o", str(folder / REPORT)]
     words += ["-c", str(users_of(plan)), "-t", timeout, "--connect-timeout", timeout, "-m", step.method]
     requests = requests_of(plan)
     words += ["-n", str(requests)] if requests is not None else ["-z", _time(plan.duration_ns or 0)]
@@ -67,18 +67,18 @@ def _time(ns: int) -> str:
     return f"{ns // 1_000_000}ms" if ns % 1_000_000 == 0 else f"{ns}ns"
 
 
-def read(printed: Printed, plan: Plan) -> Told:
-    told: dict[str, Any] = written(printed, TOLD)
-    summary, errors = told["summary"], dict(told["errorDistribution"])
-    statuses = {str(code): int(count) for code, count in told["statusCodeDistribution"].items()}
+def read(printed: Printed, plan: Plan) -> ToolReport:
+    report: dict[str, Any] = written(printed, REPORT)
+    summary, errors = report["summary"], dict(report["errorDistribution"])
+    statuses = {str(code): int(count) for code, count in report["statusCodeDistribution"].items()}
     answered, in_flight = sum(statuses.values()), int(errors.pop(GIVEN_UP, 0))
-    return Told(
+    return ToolReport(
         seconds=float(summary["total"]),
         answered=answered,
         unexpected_status=unexpected(statuses),
         failed=sum(errors.values()),
         errors={words: int(count) for words, count in errors.items()},
-        times=_times(summary, told["latencyPercentiles"], answered),
+        times=_times(summary, report["latencyPercentiles"], answered),
         statuses=statuses,
         bytes_in_bodies=int(summary["totalData"]),
         in_flight=in_flight,

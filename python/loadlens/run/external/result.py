@@ -1,25 +1,30 @@
-"""What a driver told, in the shape of our engine's result; what it does not measure is null."""
+"""Conversion of a driver's report to the shape of our engine's result, with null for unmeasured values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from loadlens.run.external.base import QUANTILES, Times, Told
+from loadlens.run.external.base import QUANTILES, Times, ToolReport
 
-NOT_TOLD = ("due", "issued", "check_failed", "dropped", "waiting", "skipped")
+NOT_REPORTED = ("due", "issued", "check_failed", "dropped", "waiting", "skipped")
 
 
 def result_of(
-    told: Told, *, stopped: bool, began_unix_ns: int, began_monotonic_ns: int, cpu_s: float | None = None
+    report: ToolReport,
+    *,
+    stopped: bool,
+    began_unix_ns: int,
+    began_monotonic_ns: int,
+    cpu_s: float | None = None,
 ) -> dict[str, Any]:
-    """The engine's result (docs/reference/record.md) with null for all that the driver does not tell.
+    """Return a result (docs/reference/record.md) with null for everything that the driver does not report.
 
     Args:
-        told: What it told.
-        stopped: Whether a person ended it early.
-        began_unix_ns: When its load began, as far as that is known.
+        report: The driver's report.
+        stopped: True if it was ended early.
+        began_unix_ns: Best estimate of the start of its load.
         began_monotonic_ns: The same by CLOCK_MONOTONIC.
-        cpu_s: CPU time of its processes, which the system tells.
+        cpu_s: CPU time of its processes, from the operating system.
     """
     return {
         "schema_version": 1,
@@ -28,9 +33,9 @@ def result_of(
         "t0_unix_ns": began_unix_ns,
         "t0_monotonic_ns": began_monotonic_ns,
         "warmup_s": 0.0,
-        "measured_s": told.seconds,
-        "elapsed_s": told.seconds,
-        "streams": [_stream(told)],
+        "measured_s": report.seconds,
+        "elapsed_s": report.seconds,
+        "streams": [_stream(report)],
         "generator": {
             "threads": None,
             "busy": None,
@@ -42,37 +47,37 @@ def result_of(
             "ceiling_rps": None,
             "cpu_s": cpu_s,
             "verdict": None,
-            "reasons": list(told.notes),
+            "reasons": list(report.notes),
         },
     }
 
 
-def _stream(told: Told) -> dict[str, Any]:
-    bad = told.unexpected_status
-    ok = None if bad is None else told.answered - bad
-    requests: dict[str, int | None] = dict.fromkeys(NOT_TOLD)
-    rate = None if ok is None or told.seconds <= 0 else ok / told.seconds
-    times = _distribution(told.times)
+def _stream(report: ToolReport) -> dict[str, Any]:
+    bad = report.unexpected_status
+    ok = None if bad is None else report.answered - bad
+    requests: dict[str, int | None] = dict.fromkeys(NOT_REPORTED)
+    rate = None if ok is None or report.seconds <= 0 else ok / report.seconds
+    times = _distribution(report.times)
     return {
         "name": "load",
         "role": "load",
         "kind": "closed",
         "requests": requests
         | {
-            "answered": told.answered,
+            "answered": report.answered,
             "ok": ok,
             "unexpected_status": bad,
-            "failed": told.failed,
-            "in_flight": told.in_flight,
+            "failed": report.failed,
+            "in_flight": report.in_flight,
         },
         "in_warmup": None,
         "after_end": None,
         "law_holds": None,
         "law": None,
-        "status": None if told.statuses is None else dict(told.statuses),
+        "status": None if report.statuses is None else dict(report.statuses),
         "errors": {
             name: {"count": count, "first_s": None, "last_s": None, "samples": []}
-            for name, count in told.errors.items()
+            for name, count in report.errors.items()
             if count
         },
         "throughput_rps": {"value": rate, "low": None, "high": None},
@@ -84,7 +89,7 @@ def _stream(told: Told) -> dict[str, Any]:
         "steps": [],
         "groups": [],
         "feeds": [],
-        "bytes": {"out": told.bytes_out, "in_wire": told.bytes_in, "in_body": told.bytes_in_bodies},
+        "bytes": {"out": report.bytes_out, "in_wire": report.bytes_in, "in_body": report.bytes_in_bodies},
         "connections": None,
         "tls": None,
         "little": {"ratio": None, "in_flight_mean": None, "edge_bound": None, "verdict": "unknown"},

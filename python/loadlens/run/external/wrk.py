@@ -21,7 +21,7 @@ from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
-    Told,
+    ToolReport,
     body_of,
     common_faults,
     headers_of,
@@ -35,7 +35,7 @@ from loadlens.run.external.base import (
 )
 
 SCRIPT = "loadlens.lua"
-TOLD = "loadlens.json"
+REPORT = "loadlens.json"
 USUAL_THREADS = 2
 DONE = """
 function done(summary, latency, requests)
@@ -66,7 +66,7 @@ def lacks(plan: Plan) -> Iterator[CannotDo]:
 
 def command(plan: Plan, folder: Path) -> list[str]:
     script = folder / SCRIPT
-    script.write_text(_script(plan, folder / TOLD))
+    script.write_text(_script(plan, folder / REPORT))
     users = users_of(plan)
     words = ["wrk", "-t", str(_threads(plan, users)), "-c", str(users)]
     words += ["-d", f"{seconds(plan.duration_ns or 0)}s", "-T", f"{seconds(plan.streams[0].timeout_ns)}s"]
@@ -79,7 +79,7 @@ def _threads(plan: Plan, users: int) -> int:
     return next(threads for threads in range(min(wanted, users), 0, -1) if users % threads == 0)
 
 
-def _script(plan: Plan, told: Path) -> str:
+def _script(plan: Plan, report: Path) -> str:
     step = step_of(plan)
     lines = [f"wrk.method = {_quoted(step.method.encode())}"]
     for name, value in headers_of(step):
@@ -88,7 +88,7 @@ def _script(plan: Plan, told: Path) -> str:
         lines.append('wrk.headers["Connection"] = "close"')
     if step.body.kind != "none":
         lines.append(f"wrk.body = {_quoted(body_of(step.body))}")
-    return "\n".join(lines) + "\n" + DONE % _quoted(str(told).encode())
+    return "\n".join(lines) + "\n" + DONE % _quoted(str(report).encode())
 
 
 def _quoted(content: bytes) -> str:
@@ -97,27 +97,29 @@ def _quoted(content: bytes) -> str:
     return f'"{"".join(plain)}"'
 
 
-def read(printed: Printed, plan: Plan) -> Told:
-    told: dict[str, Any] = written(printed, TOLD)
-    requests, users = told["requests"], users_of(plan)
-    shown = {int(value): int(count) for value, count in told["latency_us"]}
-    measured = without_additions(shown, requests=requests, connections=users, duration_us=told["duration_us"])
-    timed = requests - told["timeout"]
+def read(printed: Printed, plan: Plan) -> ToolReport:
+    report: dict[str, Any] = written(printed, REPORT)
+    requests, users = report["requests"], users_of(plan)
+    shown = {int(value): int(count) for value, count in report["latency_us"]}
+    measured = without_additions(
+        shown, requests=requests, connections=users, duration_us=report["duration_us"]
+    )
+    timed = requests - report["timeout"]
     if sum(measured.values()) == timed:
         notes = _added(sum(shown.values()) - timed)
-        times: Times | None = _times(measured, censored=told["timeout"])
+        times: Times | None = _times(measured, censored=report["timeout"])
     else:
         notes, times = ("wrk's latencies are left out: what it added to them does not come out even",), None
-    if told["timeout"]:
-        notes += (f"{told['timeout']} answers took longer than the time-out; wrk leaves out their times",)
-    return Told(
-        seconds=told["duration_us"] / 1e6,
+    if report["timeout"]:
+        notes += (f"{report['timeout']} answers took longer than the time-out; wrk leaves out their times",)
+    return ToolReport(
+        seconds=report["duration_us"] / 1e6,
         answered=requests,
-        unexpected_status=told["status"],
-        failed=told["connect"] + told["read"] + told["write"],
-        errors={name: told[name] for name in ("connect", "read", "write", "timeout")},
+        unexpected_status=report["status"],
+        failed=report["connect"] + report["read"] + report["write"],
+        errors={name: report[name] for name in ("connect", "read", "write", "timeout")},
         times=times,
-        bytes_in=told["bytes"],
+        bytes_in=report["bytes"],
         notes=notes,
     )
 
