@@ -1,4 +1,4 @@
-"""What the verbs in other programs' layouts share: requests as they stand, and our own account below."""
+"""Shared parts of the verbs in other tools' layouts: literal requests, and our own report at the end."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def file_body(file: Path, where: str) -> Body:
 
 
 def own_account(plan: Plan, result: Result, notes: list[str]) -> list[str]:
-    """What Loadlens says of the same requests, under a line of its own."""
+    """Return Loadlens' own report of the same requests, under a heading of its own."""
     from loadlens.machine import calibration
     from loadlens.model.result import EngineResult
     from loadlens.report.write.terminal.hit_summary import summary

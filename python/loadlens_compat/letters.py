@@ -45,11 +45,11 @@ def getopt(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Give
     Raises:
         UsageError: An unknown letter, or one without its value.
     """
-    known = {flag.name: flag for flag in flags}
+    by_name = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)
     for word in _leading(rest):
-        given += _letters(word[1:], rest, known, verb)
+        given += _letters(word[1:], rest, by_name, verb)
     return given, rest
 
 
@@ -62,7 +62,7 @@ def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple
     Raises:
         UsageError: An unknown flag, one of which several could be meant, or one without its value.
     """
-    known = {flag.name: flag for flag in flags}
+    by_name = {flag.name: flag for flag in flags}
     given: Given = []
     others: list[str] = []
     rest = list(words)
@@ -79,7 +79,7 @@ def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple
                 raise UsageError(f"--{flag.long} takes no value, got {value!r}", hint=f"--{flag.long}")
             given.append((flag, value if equals or not flag.value else _next(rest, flag, verb)))
             continue
-        given += _letters(rest.pop(0)[1:], rest, known, verb)
+        given += _letters(rest.pop(0)[1:], rest, by_name, verb)
     return given, others
 
 
@@ -92,11 +92,11 @@ def _leading(rest: list[str]) -> Iterator[str]:
         yield word
 
 
-def _letters(letters: str, rest: list[str], known: Mapping[str, Flag], verb: str) -> Given:
+def _letters(letters: str, rest: list[str], by_name: Mapping[str, Flag], verb: str) -> Given:
     """The flags of one word; a value that is not in it is taken from `rest`."""
     given: Given = []
     while letters:
-        flag = _known(known, letters[0], verb)
+        flag = _flag(by_name, letters[0], verb)
         letters = letters[1:]
         if flag.value:
             given.append((flag, letters or _next(rest, flag, verb)))
@@ -122,12 +122,12 @@ def go_flags(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Gi
     Raises:
         UsageError: An unknown flag, one without its value, or a switch that is neither true nor false.
     """
-    known = {flag.name: flag for flag in flags}
+    by_name = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)
     for word in _leading(rest):
         name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
-        flag = _known(known, name, verb)
+        flag = _flag(by_name, name, verb)
         if flag.value:
             given.append((flag, value if equals else _next(rest, flag, verb)))
         elif not equals or value in ("1", "t", "T", "true", "TRUE", "True"):
@@ -186,10 +186,10 @@ def literal(text: str, flag: str) -> str:
     return text
 
 
-def _known(known: Mapping[str, Flag], name: str, verb: str) -> Flag:
-    if name not in known:
+def _flag(by_name: Mapping[str, Flag], name: str, verb: str) -> Flag:
+    if name not in by_name:
         raise UsageError(f"{verb} has no flag -{name[:40]}", hint=f"loadlens {verb} -h")
-    return known[name]
+    return by_name[name]
 
 
 def _next(rest: list[str], flag: Flag, verb: str) -> str:

@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     @property
     def is_answered(self) -> bool:
-        """Whether a whole answer came."""
+        """True if the answer was complete."""
         return self.outcome in ANSWERED
 
     @property
@@ -89,7 +89,7 @@ class RequestLog:
 
 
 class _ConnectTimes:
-    """How long each connection took to stand, and how many the server closed after an answer."""
+    """Connect time of each connection, and the number closed by the server after an answer."""
 
     def __init__(self, folder: Path) -> None:
         self._times: array[int] = array("q")
@@ -107,7 +107,7 @@ class _ConnectTimes:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What came of a load, and its requests."""
+    """Outcome of a load, and its requests."""
 
     done: HitDone
     log: RequestLog
@@ -123,8 +123,8 @@ def run_logged(
 
     Args:
         plan: One stream named `load`, of at most MOST_REQUESTS requests.
-        on_progress: Gets the engine's progress about ten times a second.
-        on_caution: Is told before the start what may spoil the figures.
+        on_progress: Receives the engine's progress about ten times per second.
+        on_caution: Receives warnings before the start.
 
     Raises:
         PlanError, EngineError: The engine refuses the plan or cannot carry it, or its log is not whole.

@@ -1,4 +1,4 @@
-"""What ab prints and writes of a load, from our own requests: text, tables, and the files of -g and -e."""
+"""Output of ab, computed from our own requests: text, tables, and the files of -g and -e."""
 
 from loadlens_compat.ab.figures import AbFigures, Spread, figures_of
 from loadlens_compat.ab.files import percentile_file, request_file

@@ -34,7 +34,7 @@ CONNECT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How one kind of time is spread, in microseconds."""
+    """Distribution of one kind of time, in microseconds."""
 
     least: int
     mean: int
@@ -45,7 +45,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class AbFigures:
-    """Everything that ab says of a load."""
+    """All figures that ab reports of a load."""
 
     seconds: float
     document_length: int  # of the first answer's body, decoded
@@ -75,7 +75,7 @@ class AbFigures:
 
 
 def is_complete(request: Request) -> bool:
-    """Whether ab would list it: answered, or ended by the server after the connection stood."""
+    """True if ab would count the request: answered, or ended by the server after connecting."""
     return request.is_answered or request.outcome in RECEIVE or request.outcome in CUT_SHORT
 
 

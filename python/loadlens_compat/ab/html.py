@@ -12,7 +12,7 @@ from loadlens_compat.ab.layout import Shown
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What stands in the tags of tables, rows and cells (-x, -y, -z)."""
+    """Attributes for the tags of tables, rows and cells (-x, -y, -z)."""
 
     table: str = ""
     row: str = ""

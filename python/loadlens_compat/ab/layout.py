@@ -12,7 +12,7 @@ PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the lines name beside the figures, and which of them are wanted."""
+    """Texts of the lines in addition to the figures, and the choice of lines."""
 
     host: str
     port: int
@@ -111,7 +111,7 @@ def _row(times: Spread, *, confidence: bool) -> str:
 
 
 def _doubt(what: str, times: Spread) -> Iterator[str]:
-    """What ab says when mean and median are more than one or two deviations apart, both in milliseconds."""
+    """Yield ab's warning if mean and median (in ms) are more than one or two deviations apart."""
     apart, deviation = abs(milliseconds(times.mean) - milliseconds(times.median)), times.deviation / 1000
     if apart > 2 * deviation:
         yield f"ERROR: The median and mean for {what} are more than twice the standard"

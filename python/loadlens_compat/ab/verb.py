@@ -1,4 +1,4 @@
-"""`loadlens ab`: ab's flags, our engine, ab's layout; and beside it what we say of the same requests."""
+"""`loadlens ab`: ab's flags, our engine, ab's layout; then our own report of the same requests."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ FIRST_LINE: Final = "Usage: loadlens ab [options] [http[s]://]hostname[:port]/pa
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the flags say."""
+class Options:
+    """Values of the flags."""
 
     requests: int = 1
     concurrency: int = 1
@@ -120,7 +120,7 @@ def ab(
         return
     refuse(given, "ab")
     url = layouts.only_url(rest, "ab")
-    asked = _asked([(flag.name, value) for flag, value in given])
+    asked = _options([(flag.name, value) for flag, value in given])
     target, path = target_of(url)
     sys.exit(int(_drive(asked, plan_of(asked, target, path), path)))
 
@@ -145,11 +145,11 @@ _SWITCHES: Final[dict[str, dict[str, Any]]] = {
 _ATTRIBUTES: Final = {"x": "table", "y": "row", "z": "cell"}
 
 
-def _asked(given: list[tuple[str, str]]) -> Asked:
+def _options(given: list[tuple[str, str]]) -> Options:
     """The flags in their order: a later one counts, and -t after -n sets -n anew, as in ab."""
     from loadlens_compat.logged import MOST_REQUESTS
 
-    asked = Asked()
+    asked = Options()
     for name, value in given:
         if name in _SWITCHES:
             asked = replace(asked, **_SWITCHES[name])
@@ -173,19 +173,19 @@ def _asked(given: list[tuple[str, str]]) -> Asked:
     return asked
 
 
-def _timed(asked: Asked, value: str) -> Asked:
+def _timed(asked: Options, value: str) -> Options:
     return replace(asked, seconds=whole(value, "-t", at_least=1), requests=TIMED_REQUESTS)
 
 
-def _head(asked: Asked, _value: str = "") -> Asked:
+def _head(asked: Options, _value: str = "") -> Options:
     return replace(asked, method=_alone(asked, "HEAD"))
 
 
-def _sends(method: str) -> Callable[[Asked, str], Asked]:
+def _sends(method: str) -> Callable[[Options, str], Options]:
     return lambda asked, value: replace(asked, method=_alone(asked, method), body=Path(value))
 
 
-def _alone(asked: Asked, method: str) -> str:
+def _alone(asked: Options, method: str) -> str:
     if asked.method:
         raise UsageError(
             f"cannot mix {method} with other methods", where="-i, -p, -u and -m", hint="one of them, -m last"
@@ -193,17 +193,17 @@ def _alone(asked: Asked, method: str) -> str:
     return method
 
 
-def _with_header(asked: Asked, value: str) -> Asked:
+def _with_header(asked: Options, value: str) -> Options:
     name, content = header_of(literal(value, "-H"))
     layouts.refuse_engines_header(name)
     return replace(asked, headers=(*asked.headers, (name, content)))
 
 
-def _with_credentials(asked: Asked, value: str) -> Asked:
+def _with_credentials(asked: Options, value: str) -> Options:
     return replace(asked, headers=(*asked.headers, layouts.basic(value.lstrip())))
 
 
-_VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
+_VALUES: Final[dict[str, Callable[[Options, str], Options]]] = {
     "n": lambda asked, value: replace(asked, requests=whole(value, "-n", at_least=1)),
     "c": lambda asked, value: replace(asked, concurrency=whole(value, "-c", at_least=1)),
     "t": _timed,
@@ -224,7 +224,7 @@ _VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
 }
 
 
-def plan_of(asked: Asked, target: Target, path: str) -> Plan:
+def plan_of(asked: Options, target: Target, path: str) -> Plan:
     """The load: so many users, each with one request at a time.
 
     Raises:
@@ -279,7 +279,7 @@ class Progress:
             self._tell(f"Finished {count} requests")
 
 
-def _drive(asked: Asked, plan: Plan, path: str) -> ExitCode:
+def _drive(asked: Options, plan: Plan, path: str) -> ExitCode:
     from loadlens_compat.ab import figures_of
     from loadlens_compat.logged import run_logged
 
@@ -316,7 +316,7 @@ def writable(file: Path, flag: str) -> None:
         raise UsageError(f"cannot write {str(file)!r}: {fault.strerror}", where=flag) from None
 
 
-def _write_files(asked: Asked, figures: AbFigures, logged: Logged) -> None:
+def _write_files(asked: Options, figures: AbFigures, logged: Logged) -> None:
     from loadlens_compat.ab import percentile_file, request_file
 
     if asked.served is not None and figures.complete:
@@ -335,7 +335,7 @@ def _write(file: Path, lines: Iterator[str]) -> None:
         ) from None
 
 
-def _shown(asked: Asked, plan: Plan, path: str, result: Mapping[str, Any]) -> Shown:
+def _shown(asked: Options, plan: Plan, path: str, result: Mapping[str, Any]) -> Shown:
     from loadlens_compat.ab import Shown
 
     target = plan.streams[0].target
@@ -357,14 +357,14 @@ def _shown(asked: Asked, plan: Plan, path: str, result: Mapping[str, Any]) -> Sh
 
 
 def _agreed(session: str | None) -> str | None:
-    """`TLSv1.3,TLS_AES_256_GCM_SHA384`; ab adds lengths of keys, which we are not told."""
+    """`TLSv1.3,TLS_AES_256_GCM_SHA384`; ab adds key lengths, which the engine does not report."""
     if session is None:
         return None
     version, _, suite = session.partition(" ")
     return f"{version.replace('_', '.')},{suite.replace('TLS13_', 'TLS_')}"
 
 
-def _print(asked: Asked, plan: Plan, figures: AbFigures, shown: Shown, logged: Logged) -> None:
+def _print(asked: Options, plan: Plan, figures: AbFigures, shown: Shown, logged: Logged) -> None:
     from html import escape
 
     from loadlens.report.write.terminal.printing import print_lines
@@ -380,8 +380,8 @@ def _print(asked: Asked, plan: Plan, figures: AbFigures, shown: Shown, logged: L
     print_lines([*done, "", "", *text(figures, shown), "", *own])
 
 
-def _notes(asked: Asked, plan: Plan, figures: AbFigures) -> list[str]:
-    """Where ab's words say less than is known, or more."""
+def _notes(asked: Options, plan: Plan, figures: AbFigures) -> list[str]:
+    """List where ab's output says less than our record, or more."""
     notes = ["Server Software is not read: no heads of answers are kept"]
     if figures.length_failed:
         plural = "s" if figures.length_failed != 1 else ""

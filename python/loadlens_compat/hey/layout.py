@@ -1,4 +1,4 @@
-"""What hey prints of a load, from our own requests: its summary, byte for byte, and its CSV (hey 0.1.5).
+"""Output of hey 0.1.5, computed from our own requests: its summary, byte for byte, and its CSV.
 
 A request is timed from when it took a connection or started one to its last byte. How long writing it took is
 not measured: it is part of the wait for the answer.
@@ -149,13 +149,13 @@ def _latencies(times: Sequence[float]) -> Iterator[str]:
     """The first time at or above each percentage; with few requests some have none, and say 0."""
     if not times:
         return
-    found: list[float] = []
+    marks: list[float] = []
     for place, time in enumerate(times):
-        if len(found) < len(PERCENTS) and place * 100 // len(times) >= PERCENTS[len(found)]:
-            found.append(time)
+        if len(marks) < len(PERCENTS) and place * 100 // len(times) >= PERCENTS[len(marks)]:
+            marks.append(time)
     for place, percent in enumerate(PERCENTS):
-        if place < len(found) and found[place] > 0:
-            yield f"  {percent}%% in {_number(found[place])} secs"
+        if place < len(marks) and marks[place] > 0:
+            yield f"  {percent}%% in {_number(marks[place])} secs"
         else:
             yield f"  0%% in {_number(0)} secs"
 

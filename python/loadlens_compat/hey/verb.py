@@ -1,4 +1,4 @@
-"""`loadlens hey`: hey's flags, our engine, hey's layout; and beside it what we say of the same requests."""
+"""`loadlens hey`: hey's flags, our engine, hey's layout; then our own report of the same requests."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ _HEADER = re.compile(r"([\w-]+):\s*(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the flags say."""
+class Options:
+    """Values of the flags."""
 
     requests: int = 200
     workers: int = 50
@@ -67,7 +67,7 @@ class Asked:
     may_compress: bool = True
     threads: int | None = None
 
-    def with_header(self, name: str, value: str) -> Asked:
+    def with_header(self, name: str, value: str) -> Options:
         """With a header in the place of one of the same name."""
         others = (pair for pair in self.headers if pair[0].lower() != name.lower())
         return replace(self, headers=(*others, (name, value)))
@@ -91,7 +91,7 @@ def hey(
         return
     refuse(given, "hey")
     url = layouts.only_url(rest, "hey")
-    asked = _asked([(flag.name, value) for flag, value in given])
+    asked = _options([(flag.name, value) for flag, value in given])
     target, path = target_of(url)
     with tempfile.TemporaryDirectory(prefix="loadlens-") as folder:
         code = _drive(asked, plan_of(asked, target, path, Path(folder)))
@@ -105,10 +105,10 @@ _SWITCHES: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def _asked(given: list[tuple[str, str]]) -> Asked:
+def _options(given: list[tuple[str, str]]) -> Options:
     from loadlens_compat.logged import MOST_REQUESTS
 
-    asked = Asked()
+    asked = Options()
     for name, value in given:
         asked = replace(asked, **_SWITCHES[name]) if name in _SWITCHES else _VALUES[name](asked, value)
     if asked.duration_ns is not None:
@@ -118,22 +118,22 @@ def _asked(given: list[tuple[str, str]]) -> Asked:
     return replace(asked, requests=asked.requests // asked.workers * asked.workers)
 
 
-def _header(asked: Asked, value: str) -> Asked:
-    found = _HEADER.match(literal(value, "-H"))
-    if found is None:
+def _header(asked: Options, value: str) -> Options:
+    header = _HEADER.match(literal(value, "-H"))
+    if header is None:
         raise UsageError(f"not a header: {value!r}", where="-H", hint="-H 'Name: value'")
-    layouts.refuse_engines_header(found[1])
-    return asked.with_header(found[1], found[2])
+    layouts.refuse_engines_header(header[1])
+    return asked.with_header(header[1], header[2])
 
 
-def _credentials(asked: Asked, value: str) -> Asked:
+def _credentials(asked: Options, value: str) -> Options:
     if ":" not in value.strip(":"):
         # The text is a secret, so it is not shown.
         raise UsageError("not credentials", where="-a", hint="-a user:password")
     return asked.with_header(*layouts.basic(value))
 
 
-def _rate(asked: Asked, value: str) -> Asked:
+def _rate(asked: Options, value: str) -> Options:
     try:
         rate = float(value)
     except ValueError:
@@ -143,23 +143,23 @@ def _rate(asked: Asked, value: str) -> Asked:
     return replace(asked, rate_per_s=rate or None)
 
 
-def _output(asked: Asked, value: str) -> Asked:
+def _output(asked: Options, value: str) -> Options:
     if value != "csv":
         raise UsageError(f"only csv, got {value!r}", where="-o", hint="-o csv, or loadlens hit --json")
     return replace(asked, is_csv=True)
 
 
-def _number(asked: Asked, value: str) -> Asked:
+def _number(asked: Options, value: str) -> Options:
     from loadlens_compat.logged import MOST_REQUESTS
 
     return replace(asked, requests=whole(value, "-n", at_least=1, at_most=MOST_REQUESTS))
 
 
-def _named(name: str, flag: str) -> Callable[[Asked, str], Asked]:
+def _named(name: str, flag: str) -> Callable[[Options, str], Options]:
     return lambda asked, value: asked.with_header(name, literal(value, flag))
 
 
-_VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
+_VALUES: Final[dict[str, Callable[[Options, str], Options]]] = {
     "n": _number,
     "c": lambda asked, value: replace(asked, workers=whole(value, "-c", at_least=1)),
     "q": _rate,
@@ -183,7 +183,7 @@ _VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
 }
 
 
-def plan_of(asked: Asked, target: Target, path: str, folder: Path) -> Plan:
+def plan_of(asked: Options, target: Target, path: str, folder: Path) -> Plan:
     """The load: so many workers, each with one request at a time, who hold themselves back to a rate.
 
     Args:
@@ -218,7 +218,7 @@ def plan_of(asked: Asked, target: Target, path: str, folder: Path) -> Plan:
     )
 
 
-def _drive(asked: Asked, plan: Plan) -> ExitCode:
+def _drive(asked: Options, plan: Plan) -> ExitCode:
     from loadlens.report.write.terminal.printing import print_lines
     from loadlens_compat.hey import layout as rendered
     from loadlens_compat.logged import run_logged
@@ -236,8 +236,8 @@ def _drive(asked: Asked, plan: Plan) -> ExitCode:
     return logged.done.exit_code
 
 
-def _notes(asked: Asked, plan: Plan, statuses: dict[str, int]) -> list[str]:
-    """Where hey does more than is done here."""
+def _notes(asked: Options, plan: Plan, statuses: dict[str, int]) -> list[str]:
+    """List where hey does more than this verb."""
     notes = []
     redirected = sum(n for code, n in statuses.items() if code.startswith("3"))
     if redirected:

@@ -1,4 +1,4 @@
-"""What wrk 4.1 prints of a load: its table, its percentiles, its counts, character for character."""
+"""Output of wrk 4.1, character for character: its table, percentiles and counts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Line:
     within_stdev: float | None  # percent; none: there were no values
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
+    def of(cls, figures: Mapping[str, Any]) -> Self:
         """From the engine's figures."""
-        return cls(told["mean"], told["stdev"], told["max"], told["within_stdev"])
+        return cls(figures["mean"], figures["stdev"], figures["max"], figures["within_stdev"])
 
 
 @dataclass(frozen=True, slots=True)
 class WrkFigures:
-    """Everything that wrk says of a load; times in microseconds."""
+    """All figures that wrk reports of a load; times in microseconds."""
 
     latency: Line
     rate: Line  # of a thread, answers per second
@@ -55,7 +55,7 @@ class WrkFigures:
     status: int  # answers with a status above 399
 
     def summary(self) -> dict[str, Any]:
-        """What a script's `done` is told."""
+        """Return the summary passed to a script's `done`."""
         return {
             "duration_us": self.duration_us,
             "requests": self.requests,
@@ -70,33 +70,33 @@ class WrkFigures:
         }
 
 
-def figures_of(result: Mapping[str, Any], told: Mapping[str, Any]) -> WrkFigures:
+def figures_of(result: Mapping[str, Any], report: Mapping[str, Any]) -> WrkFigures:
     """The figures of a load.
 
     Args:
         result: The result of the engine.
-        told: Latencies, rates and answers, as the engine's script gives them.
+        report: Latencies, rates and answers, as the engine's script gives them.
     """
     stream = result["streams"][0]
     failed = {name: block["count"] for name, block in stream["errors"].items()}
     connect = sum(failed.get(name, 0) for name in _CONNECT)
     timeout = sum(failed.get(name, 0) for name in _TIMEOUT)
     return WrkFigures(
-        latency=Line.of(told["latency"]),
-        rate=Line.of(told["requests"]),
-        percentiles=[(percent, micros) for percent, micros in told["percentiles"]],
+        latency=Line.of(report["latency"]),
+        rate=Line.of(report["requests"]),
+        percentiles=[(percent, micros) for percent, micros in report["percentiles"]],
         duration_us=round(1e6 * result["measured_s"]),
-        requests=told["latency"]["count"],
-        bytes=told["bytes"],
+        requests=report["latency"]["count"],
+        bytes=report["bytes"],
         connect=connect,
         read=sum(failed.values()) - connect - timeout,
         timeout=timeout,
-        status=told["statuses_above_399"],
+        status=report["statuses_above_399"],
     )
 
 
 def head(url: str, *, duration_s: int, threads: int, connections: int) -> list[str]:
-    """What stands there while the load runs."""
+    """Return the lines shown while the load runs."""
     return [
         f"Running {seconds(duration_s, 0)} test @ {url}",
         f"  {threads} threads and {connections} connections",

@@ -56,7 +56,7 @@ def finish(script: Script, measured_ns: int, summary: Mapping[str, Any]) -> None
 
 
 def _apart(work: Callable[[], T]) -> T:
-    """Do something on a thread that nobody waits for when the program ends."""
+    """Do something on a thread that does not delay the end of the program."""
     values: list[T] = []
     faults: list[BaseException] = []
 

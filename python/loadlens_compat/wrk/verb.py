@@ -41,8 +41,8 @@ MOST_THREADS: Final = 1024  # the engine has no more
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the flags say."""
+class Options:
+    """Values of the flags."""
 
     threads: int = 2
     connections: int = 10
@@ -82,12 +82,12 @@ def wrk(
         raise UsageError(
             "no URL", where="loadlens wrk", hint="loadlens wrk -t2 -c10 -d10s http://127.0.0.1:8080/"
         )
-    asked = _asked([(flag.name, value) for flag, value in given])
+    asked = _options([(flag.name, value) for flag, value in given])
     sys.exit(int(_drive(asked, rest)))
 
 
-def _asked(given: list[tuple[str, str]]) -> Asked:
-    asked = Asked()
+def _options(given: list[tuple[str, str]]) -> Options:
+    asked = Options()
     for name, value in given:
         if name in _VALUES:
             asked = _VALUES[name](asked, value)
@@ -102,13 +102,13 @@ def _asked(given: list[tuple[str, str]]) -> Asked:
 
 def _scaled(text: str, flag: str, multiples: Mapping[str, int], example: str, *, at_most: int) -> int:
     """A whole number with a unit, above 0."""
-    found = _NUMBER.fullmatch(text)
-    multiple = multiples.get(found[2].lower()) if found else None
-    if found is None or multiple is None:
+    match = _NUMBER.fullmatch(text)
+    multiple = multiples.get(match[2].lower()) if match else None
+    if match is None or multiple is None:
         raise UsageError(
             f"not a whole number with a unit: {text[:60]!r}", where=flag, hint=f"{flag} {example}"
         )
-    number = int(found[1]) * multiple
+    number = int(match[1]) * multiple
     if not 1 <= number <= at_most:
         raise UsageError(f"from 1 to {at_most}, got {number}", where=flag, hint=f"{flag} {example}")
     return number
@@ -122,7 +122,7 @@ def _time(flag: str) -> Callable[[str], int]:
     return lambda text: _scaled(text, flag, _TIMES, "30s, 2m or 1h", at_most=units.LONGEST_S)
 
 
-def _header(asked: Asked, text: str) -> Asked:
+def _header(asked: Options, text: str) -> Options:
     name, colon, value = text.partition(": ")
     if not colon or not name or re.search(r"[\r\n\0]", text):
         raise UsageError(
@@ -133,7 +133,7 @@ def _header(asked: Asked, text: str) -> Asked:
     return replace(asked, headers=(*asked.headers, (name, value)))
 
 
-_VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
+_VALUES: Final[dict[str, Callable[[Options, str], Options]]] = {
     "t": lambda asked, text: replace(asked, threads=_count("-t", MOST_THREADS)(text)),
     "c": lambda asked, text: replace(asked, connections=_count("-c", 2**32 - 1)(text)),
     "d": lambda asked, text: replace(asked, duration_s=_time("-d")(text)),
@@ -144,7 +144,7 @@ _VALUES: Final[dict[str, Callable[[Asked, str], Asked]]] = {
 }
 
 
-def plan_of(asked: Asked, url: str) -> Plan:
+def plan_of(asked: Options, url: str) -> Plan:
     """The load: so many users, each with one connection. What it sends comes from the script."""
     target, _ = target_of(url)
     is_kept = not any(
@@ -161,8 +161,8 @@ def plan_of(asked: Asked, url: str) -> Plan:
     )
 
 
-def script_of(asked: Asked, words: list[str]) -> ScriptSpec:
-    """What the script is given; `words` are the URL and what follows it."""
+def script_of(asked: Options, words: list[str]) -> ScriptSpec:
+    """Return the settings of the script; `words` are the URL and the arguments after it."""
     from loadlens.engine import ScriptSpec
 
     url = words[0] if "://" in words[0] else f"http://{words[0]}"
@@ -182,7 +182,7 @@ def script_of(asked: Asked, words: list[str]) -> ScriptSpec:
     )
 
 
-def _drive(asked: Asked, words: list[str]) -> ExitCode:
+def _drive(asked: Options, words: list[str]) -> ExitCode:
     from loadlens.report.write.terminal.printing import print_lines
     from loadlens_compat.wrk import layout as rendered
     from loadlens_compat.wrk.scripted import finish, prepare, run_scripted
@@ -196,22 +196,22 @@ def _drive(asked: Asked, words: list[str]) -> ExitCode:
     print("\n".join(head), flush=True)
     done = run_scripted(plan, script)
     measured_ns = round(done.result["measured_s"] * units.NS_PER_S)
-    told = script.figures(measured_ns, asked.connections)
-    figures = rendered.figures_of(done.result, told)
+    report = script.figures(measured_ns, asked.connections)
+    figures = rendered.figures_of(done.result, report)
     print("\n".join(rendered.text(figures, percentiles=asked.percentiles)), flush=True)
     fault: ScriptError | None = None
     try:
         finish(script, measured_ns, figures.summary())
-    except ScriptError as found:
-        fault = found
-    notes = _notes(asked, figures, told, done.result)
+    except ScriptError as error:
+        fault = error
+    notes = _notes(asked, figures, report, done.result)
     print_lines(["", *layouts.own_account(_as_shown(plan, asked, script), done.result, notes)])
     if fault is not None:
         raise fault
     return done.exit_code
 
 
-def _as_shown(plan: Plan, asked: Asked, script: Script) -> Plan:
+def _as_shown(plan: Plan, asked: Options, script: Script) -> Plan:
     """The plan with a step that says what was sent, for the line that describes the load."""
     line = script.first_line()
     method, _, rest = ("requests of", "", asked.script or "") if line is None else line.partition(" ")
@@ -220,16 +220,16 @@ def _as_shown(plan: Plan, asked: Asked, script: Script) -> Plan:
     return replace(plan, streams=(stream,))
 
 
-def _notes(asked: Asked, figures: WrkFigures, told: Mapping[str, Any], result: Result) -> list[str]:
-    """Where wrk's own figures would be others."""
+def _notes(asked: Options, figures: WrkFigures, report: Mapping[str, Any], result: Result) -> list[str]:
+    """List where wrk's own figures would differ."""
     from loadlens_compat.wrk.layout import microseconds
 
     notes = []
-    if told["added_by_wrk"]:
+    if report["added_by_wrk"]:
         p99 = dict(figures.percentiles)[99.0]
         notes.append(
-            f"wrk would have added {told['added_by_wrk']} latencies that no request had, and shown "
-            f"{microseconds(told['p99_by_wrk'])} at 99% instead of {microseconds(p99)}"
+            f"wrk would have added {report['added_by_wrk']} latencies that no request had, and shown "
+            f"{microseconds(report['p99_by_wrk'])} at 99% instead of {microseconds(p99)}"
         )
     if figures.timeout:
         plural = "s" if figures.timeout != 1 else ""
