@@ -26,17 +26,19 @@ much offered is at least twice as many; between both lies the root.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import refusals
 from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.rate_limiter import LEAST_REFUSED, expected_refused
 from loadlens.estimate.within_trial import share
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 
 ID = "shed.overload"
@@ -54,7 +56,7 @@ LATE = 1.0  # times the median success: beyond, a refusal came after waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SheddingCurve:
     """A curve whose highest levels are refused some."""
 
     curve: Curve
@@ -64,106 +66,97 @@ class Look:
 
     @property
     def at(self) -> str:
-        """The load there, in words."""
+        """The highest load with refusals, in words."""
         return load_text.load_of(self.curve, self.top)
 
+    @property
+    def refused(self) -> float:
+        """Share of the requests there that are refused."""
+        share = self.refusal.share
+        return share.point if isinstance(share, Estimate) else _share(self.top)
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at each curve's highest level with refusals; the longest curve speaks."""
+
+def observe(facts: Facts) -> Sequence[SheddingCurve] | Lacking | Nothing:
+    """Return the curves with refusals."""
     steps = [step for curve in facts.curves for step in curve.steps]
     if lack := refusals.lack(steps):
-        return NotAssessed(ID, TITLE, lack)
-    looks = [look for curve in facts.curves if (look := _look(curve)) is not None]
-    if not looks:
-        return _not_seen(steps)
-    found = [(look, finding) for look in looks if (finding := _finding(look)) is not None]
-    if not found:
-        return Absent(ID, TITLE, _silence(looks[0]))
-    return max(found, key=lambda pair: (pair[1].grade, len(pair[0].curve.steps)))[1]
+        return Lacking(lack)
+    shedding = [seen for curve in facts.curves if (seen := _shedding(curve)) is not None]
+    if shedding:
+        return shedding
+    answers = refusals.answers(steps, UNAVAILABLE)
+    return Lacking(answers.why_not_timed) if answers.why_not_timed else Nothing(answers.text)
 
 
-def _look(curve: Curve) -> Look | None:
-    refusing = [step for step in curve.steps if _refusal(step) is not None]
+def _shedding(curve: Curve) -> SheddingCurve | None:
+    refusing = [(step, refusal) for step in curve.steps if (refusal := _refusal(step)) is not None]
     if not refusing:
         return None
-    top = refusing[-1]
-    refusal = _refusal(top)
-    assert refusal is not None
-    calm = [s for s in curve.steps if s.load < top.load and _share(s) < LEAST_REFUSED]
-    return Look(curve, top, calm[-1] if calm else curve.steps[0], refusal)
+    top, refusal = refusing[-1]
+    spared = [s for s in curve.steps if s.load < top.load and _share(s) < LEAST_REFUSED]
+    return SheddingCurve(curve, top, spared[-1] if spared else curve.steps[0], refusal)
 
 
 def _refusal(step: Step) -> RefusalWatch | None:
-    return next((one for one in step.refusals if one.status == UNAVAILABLE), None)
+    return next((refusal for refusal in step.refusals if refusal.status == UNAVAILABLE), None)
 
 
 def _share(step: Step) -> float:
-    """Of the answers of a level."""
+    """Share of a level's answers that are refusals."""
     return refusals.answers([step], UNAVAILABLE).share
 
 
-def _not_seen(steps: list[Step]) -> Absent | NotAssessed:
-    answers = refusals.answers(steps, UNAVAILABLE)
-    if answers.why_not_timed:
-        return NotAssessed(ID, TITLE, answers.why_not_timed)
-    return Absent(ID, TITLE, answers.text)
-
-
-def _finding(look: Look) -> Finding | None:
-    signals = _signals(look)
+def claim(facts: Facts, shedding: SheddingCurve) -> Claim:
+    """Hold the refusals against those of a part that broke, and against answers that come late."""
+    top, before, rate = shedding.top, shedding.before, shedding.refusal.rate
+    signals = [
+        refusals.share_signal(shedding.refusal.share, UNAVAILABLE, shedding.at),
+        _rise(shedding),
+        _response(shedding),
+        _throughput(shedding),
+    ]
     rivals = [
-        _late_rival(look),
-        _broken_rival(look),
+        _late_rival(shedding),
+        _broken_rival(shedding),
         grading.rival("limit of the rate", "whether a 503 says when to ask again is not recorded", None),
     ]
-    grade = grading.grade_of(signals, rivals, cap=min(Grade.PROBABLE, grading.cap_of(look.curve)))
-    if grade is None:
-        return None
-    part, rate = _refused(look), look.refusal.rate
-    took = numbers.short(look.top.response.mean)
-    kept = f" {numbers.short(rate)} succeed and" if isinstance(rate, Estimate) else ""
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, part),
-        scope=look.curve.label,
-        statement=grading.statement(
-            f"{numbers.percent(part)} get {UNAVAILABLE} at once at {look.at}; the rest take {took} as before"
-        ),
-        explanation=f"At {look.at}{kept} take {took}, as against "
-        f"{numbers.short(look.before.response.mean)} at {look.before.load:g}; the rest is refused at once.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice="Keep it: who is served is served in time. Who is refused pauses before asking again, longer "
-        "each time and with jitter"
-        + (f"; above {numbers.short(rate)} more room is needed." if kept else "."),
-        confirm=_confirm(look),
-        unknown=("whether refusals name a time to retry after",),
-        curves=(look.curve.label,),
-    )
+
+    def words(_: Grade) -> Words:
+        took = numbers.short(top.response.mean)
+        kept, room, confirm = "", ".", f"{before.load:g} users: nothing is refused"
+        if isinstance(rate, Estimate):
+            kept = f" {numbers.short(rate)} succeed and"
+            room = f"; above {numbers.short(rate)} more room is needed."
+            if not shedding.curve.is_closed:
+                less = 0.8 * shedding.refusal.offered_per_s
+                refused = numbers.percent(expected_refused(rate.point, less))
+                confirm = f"{numbers.with_unit(less, '1/s')} offered: {refused} refused"
+        return Words(
+            statement=f"{numbers.percent(shedding.refused)} get {UNAVAILABLE} at once at {shedding.at}; the "
+            f"rest take {took} as before",
+            explanation=f"At {shedding.at}{kept} take {took}, as against "
+            f"{numbers.short(before.response.mean)} at {before.load:g}; the rest is refused at once.",
+            advice="Keep it: who is served is served in time. Who is refused pauses before asking again, "
+            f"longer each time and with jitter{room}",
+            confirm=confirm,
+            impact=shedding.refused,
+            unknown=("whether refusals name a time to retry after",),
+        )
+
+    return on_curve(shedding.curve, signals, rivals, words, cap=Grade.PROBABLE)
 
 
-def _refused(look: Look) -> float:
-    told = look.refusal.share
-    return told.point if isinstance(told, Estimate) else _share(look.top)
-
-
-def _signals(look: Look) -> list[grading.Signal]:
-    refused = refusals.share_signal(look.refusal.share, UNAVAILABLE, look.at)
-    return [refused, _rise(look), _response(look), _throughput(look)]
-
-
-def _rise(look: Look) -> grading.Signal:
-    lowest = look.curve.steps[0]
-    if lowest is look.top:
+def _rise(shedding: SheddingCurve) -> grading.Signal:
+    lowest = shedding.curve.steps[0]
+    if lowest is shedding.top:
         text = "one level of this load: whether the refused share grows with it is not known"
         return grading.stated("refused.rise", None, text=text)
-    before, now = _share(lowest), _refused(look)
+    before, now = _share(lowest), shedding.refused
     most = _at_most(lowest)
     text = (
         f"{numbers.percent(before)} (at most {numbers.percent(most)}) at {lowest.load:g}, "
         f"{numbers.percent(now)} "
-        f"at {look.top.load:g} (limit {numbers.percent(RISES)} of it)"
+        f"at {shedding.top.load:g} (limit {numbers.percent(RISES)} of it)"
     )
     # Few answers at the lowest level may hide the same share there.
     passed = False if before > RISES * now else True if most <= RISES * now else None
@@ -171,24 +164,24 @@ def _rise(look: Look) -> grading.Signal:
     return grading.stated("refused.rise", passed, text=text, chip=chip)
 
 
-def _broken_rival(look: Look) -> Counter:
+def _broken_rival(shedding: SheddingCurve) -> Counter:
     """A part that broke on the way up refuses as many for each success from then on."""
-    name, offered = "a part that broke", look.refusal.offered_per_s
+    name, offered = "a part that broke", shedding.refusal.offered_per_s
     below = [
         (step, refusal)
-        for step in look.curve.steps
+        for step in shedding.curve.steps
         if (refusal := _refusal(step)) is not None
         and DECIDES <= _share(step) < 1
         and 0 < FARTHER * refusal.offered_per_s <= offered
     ]
-    if not below or _share(look.top) >= 1:
+    if not below or _share(shedding.top) >= 1:
         text = "no two levels, one with 1.5 times the offered rate, are refused some and served some"
         return grading.rival(name, text, None)
     step, refusal = below[0]
-    before, now = (_share(one) / (1 - _share(one)) for one in (step, look.top))
+    before, now = (_share(level) / (1 - _share(level)) for level in (step, shedding.top))
     more, limit = now / before, (offered / refusal.offered_per_s) ** 0.5
     text = (
-        f"{before:.2g} refused for each success at {step.load:g}, {now:.2g} at {look.top.load:g}, where "
+        f"{before:.2g} refused for each success at {step.load:g}, {now:.2g} at {shedding.top.load:g}, where "
         f"{offered / refusal.offered_per_s:.2g} times as much is offered: {more:.2g} times as many "
         f"(limit {limit:.2g})"
     )
@@ -197,45 +190,45 @@ def _broken_rival(look: Look) -> Counter:
 
 def _at_most(step: Step) -> float:
     """The highest share of refusals that the answers of a level leave possible."""
-    told = refusals.answers([step], UNAVAILABLE)
-    found = share(np.array([float(told.refused)]), np.array([float(told.count)]), confidence=SURE)
-    return 1.0 if isinstance(found, Insufficient) or found.high is None else found.high
+    answers = refusals.answers([step], UNAVAILABLE)
+    bound = share(np.array([float(answers.refused)]), np.array([float(answers.count)]), confidence=SURE)
+    return 1.0 if isinstance(bound, Insufficient) or bound.high is None else bound.high
 
 
-def _response(look: Look) -> grading.Signal:
-    before, now = look.before.response.mean, look.top.response.mean
-    if not isinstance(before, Estimate) or not isinstance(now, Estimate) or look.before is look.top:
+def _response(shedding: SheddingCurve) -> grading.Signal:
+    before, now = shedding.before.response.mean, shedding.top.response.mean
+    if not isinstance(before, Estimate) or not isinstance(now, Estimate) or shedding.before is shedding.top:
         return grading.stated("response.kept", None, text="no response time before refusals began")
     ratio = now.point / before.point
     return grading.stated(
         "response.kept",
         ratio <= SLOWER,
-        text=f"successes take {numbers.short(now)} at {look.top.load:g}, {numbers.short(before)} at "
-        f"{look.before.load:g}: {ratio:.2f} times as long (limit {SLOWER})",
+        text=f"successes take {numbers.short(now)} at {shedding.top.load:g}, {numbers.short(before)} at "
+        f"{shedding.before.load:g}: {ratio:.2f} times as long (limit {SLOWER})",
         chip=f"successes take {ratio:.2f} times",
     )
 
 
-def _throughput(look: Look) -> grading.Signal:
-    rates = [s.throughput.point for s in look.curve.steps if isinstance(s.throughput, Estimate)]
-    now = look.top.throughput
+def _throughput(shedding: SheddingCurve) -> grading.Signal:
+    rates = [s.throughput.point for s in shedding.curve.steps if isinstance(s.throughput, Estimate)]
+    now = shedding.top.throughput
     if not isinstance(now, Estimate) or not rates or max(rates) <= 0:
         return grading.stated("throughput.kept", None, text="the throughput is not known")
     kept = now.point / max(rates)
     return grading.stated(
         "throughput.kept",
         kept >= KEPT,
-        text=f"{numbers.short(now)} succeed at {look.top.load:g}, {numbers.percent(kept)} of the most on any "
-        f"level (limit {numbers.percent(KEPT)})",
+        text=f"{numbers.short(now)} succeed at {shedding.top.load:g}, {numbers.percent(kept)} of the most on "
+        f"any level (limit {numbers.percent(KEPT)})",
         chip=f"keeps {numbers.percent(kept)}",
     )
 
 
-def _late_rival(look: Look) -> Counter:
+def _late_rival(shedding: SheddingCurve) -> Counter:
     """Refusals that come late were no refusals: something was waited for in vain."""
     name = "waiting in vain"
-    modes = [mode for mode in look.top.failures if mode.status == UNAVAILABLE]
-    mode = max(modes, key=lambda one: one.count, default=None)
+    modes = [mode for mode in shedding.top.failures if mode.status == UNAVAILABLE]
+    mode = max(modes, key=lambda mode: mode.count, default=None)
     if mode is None or mode.median_s is None or mode.success_median_s is None:
         return grading.rival(name, "how long refusals take was not kept", None)
     took, usual = (numbers.with_unit(x, "s") for x in (mode.median_s, mode.success_median_s))
@@ -243,14 +236,14 @@ def _late_rival(look: Look) -> Counter:
     return grading.rival(name, text, mode.median_s <= LATE * mode.success_median_s)
 
 
-def _confirm(look: Look) -> str:
-    rate, offered = look.refusal.rate, look.refusal.offered_per_s
-    if not isinstance(rate, Estimate) or look.curve.is_closed:
-        return f"{look.before.load:g} users: nothing is refused"
-    less = 0.8 * offered
-    refused = numbers.percent(expected_refused(rate.point, less))
-    return f"{numbers.with_unit(less, '1/s')} offered: {refused} refused"
+def _longest(pairs: Sequence[tuple[SheddingCurve, Finding]]) -> Finding:
+    """The finding of the highest grade, and of those the one of the longest curve."""
+    return max(pairs, key=lambda pair: (pair[1].grade, len(pair[0].curve.steps)))[1]
 
 
-def _silence(look: Look) -> str:
-    return grading.reason(_signals(look), (_late_rival(look), _broken_rival(look)))
+def _silence(facts: Facts, shedding: Sequence[SheddingCurve]) -> str:
+    made = claim(facts, shedding[0])
+    return grading.reason(made.signals, made.rivals)
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=_longest, silence=_silence)

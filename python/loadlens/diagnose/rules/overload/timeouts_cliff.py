@@ -16,7 +16,7 @@ within 10 %. Errors that take as long as successes (within 10 %) and another tim
 at the end of whole requests.
 
 **Thresholds.** 0.1 %: single faults are as likely below. Half within 10 %: queued requests spread by far
-more. 2 %: what a request does beside waiting comes on top of the time that was set; with ten such times
+more. 2 %: what a request does besides waiting comes on top of the time that was set; with ten such times
 chance hits one in twelve times at most, and has to pile up there as well. The time that was set is claimed
 from the errors' time down to a request's time at the lightest load below it: so much a request does besides.
 
@@ -28,11 +28,13 @@ the patience of callers, and refuse early instead of late.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.model.facts import Curve, Facts, FailureMode, Step
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, NotAssessed
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 
 ID = "timeouts.cliff"
@@ -50,7 +52,7 @@ GIVEN_UP = ("timeout", "connect_timeout", "tls_timeout")  # by the client
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CutRequests:
     """Requests of one level that a time-out may have ended."""
 
     curve: Curve
@@ -65,128 +67,139 @@ class Look:
 
     @property
     def by_client(self) -> bool:
-        """Whether the client gave up."""
+        """True if the client gave up."""
         return self.mode.outcome in GIVEN_UP
 
+    @property
+    def end(self) -> str:
+        """Their end, in words."""
+        return "are given up by the client" if self.by_client else f"end with {self.mode.status}"
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every kind of failure on every level; the most frequent that fits speaks."""
+
+def observe(facts: Facts) -> Sequence[CutRequests] | Lacking | Nothing:
+    """Return every kind of failure on every level, the most frequent first."""
     steps = [(curve, step) for curve in facts.curves for step in curve.steps]
     if not steps:
-        return NotAssessed(ID, TITLE, "no valid trial")
+        return Lacking("no valid trial")
     if all(step.issued is None for _, step in steps):
-        return NotAssessed(ID, TITLE, "needs what became of each request: what made the load does not say")
-    looks = [
-        Look(curve, step, mode, mode.count / step.issued)
+        return Lacking("needs what became of each request: what made the load does not say")
+    cuts = [
+        CutRequests(curve, step, mode, mode.count / step.issued)
         for curve, step in steps
         for mode in step.failures
         if step.issued and (mode.outcome in GIVEN_UP or mode.status >= ERROR)
     ]
-    looks.sort(key=lambda look: look.share, reverse=True)
-    found = [(look, finding) for look in looks if (finding := _finding(look)) is not None]
-    if not found:
-        return Absent(ID, TITLE, _silence(facts, looks))
-    best = max(found, key=lambda pair: (pair[1].grade, pair[0].share))[1]
-    curves = tuple(dict.fromkeys(look.curve.label for look, _ in found))
-    return replace(best, curves=curves)
-
-
-def _finding(look: Look) -> Finding | None:
-    signals = _signals(look)
-    rivals = [
-        _fast_rival(look),
-        _alike_rival(look),
-        _chance_rival(look),
-        grading.generator_rival(look.step),
+    cuts.sort(key=lambda cut: cut.share, reverse=True)
+    if cuts:
+        return cuts
+    issued = sum(step.issued or 0 for _, step in steps)
+    means = [
+        step.response.mean.point
+        for _, step in steps
+        if step.issued is not None and isinstance(step.response.mean, Estimate)
     ]
-    grade = grading.grade_of(signals, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=min(1.0, look.share),
-        scope=f"{look.mode.label} · {look.curve.label}",
-        statement=grading.statement(_statement(look)),
-        explanation=_explanation(look),
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=_advice(look),
-        confirm=_confirm(look),
-        unknown=("how long these requests would have taken",),
-        curves=(look.curve.label,),
-    )
+    longest = f"; on no level longer than {numbers.with_unit(max(means), 's')} on average" if means else ""
+    return Nothing(f"none of {issued:,} requests was given up or ended in an error{longest}")
 
 
-def _ends(look: Look) -> str:
-    return "are given up by the client" if look.by_client else f"end with {look.mode.status}"
+def claim(facts: Facts, cut: CutRequests) -> Claim:
+    """Hold the failures against the time at which they pile up, and against refusals and plain errors."""
+    signals = _signals(cut)
+    rivals = [_fast_rival(cut), _alike_rival(cut), _chance_rival(cut), grading.generator_rival(cut.step)]
+
+    def words(_: Grade) -> Words:
+        usual, median_s = cut.mode.success_median_s, cut.mode.median_s
+        served = (
+            "" if usual is None else f" Half of the successes take {numbers.with_unit(usual, 's')} or less."
+        )
+        quantile = f"p{100 * (1 - cut.share):.4g}"
+        after, than = "", ""
+        confirm = "twice the time-out: these requests end later by as much"
+        if median_s is not None:
+            took = numbers.with_unit(median_s, "s")
+            after, than = f" after {took}", f" than {took}"
+            twice = numbers.with_unit(2 * median_s, "s")
+            confirm = f"twice the time-out: these requests end after {twice}, or well before"
+        return Words(
+            statement=f"{numbers.percent(cut.share)} of the requests {cut.end}{after} at {cut.at}: "
+            "a time-out",
+            explanation=f"Quantiles above {quantile} are lower bounds.{served}",
+            advice=f"Read quantiles above {quantile} as lower bounds; let inner calls end earlier{than}, and "
+            "refuse early what cannot be served in time.",
+            confirm=confirm,
+            impact=cut.share,
+            unknown=("how long these requests would have taken",),
+            scope=f"{cut.mode.label} · {cut.curve.label}",
+        )
+
+    return on_curve(cut.curve, signals, rivals, words)
 
 
-def _signals(look: Look) -> list[grading.Signal]:
-    mode = look.mode
+def _signals(cut: CutRequests) -> list[grading.Signal]:
+    mode = cut.mode
     share = grading.stated(
         "errors.share",
-        look.share >= LEAST_SHARE and mode.count >= FEWEST,
-        text=f"{mode.count:,} of {look.step.issued:,} requests ({numbers.percent(look.share)}) {_ends(look)} "
-        f"at {look.at} (limit {numbers.percent(LEAST_SHARE)} and {FEWEST})",
-        chip=f"{numbers.percent(look.share)} {'given up' if look.by_client else 'end late'}",
+        cut.share >= LEAST_SHARE and mode.count >= FEWEST,
+        text=f"{mode.count:,} of {cut.step.issued:,} requests ({numbers.percent(cut.share)}) {cut.end} "
+        f"at {cut.at} (limit {numbers.percent(LEAST_SHARE)} and {FEWEST})",
+        chip=f"{numbers.percent(cut.share)} {'given up' if cut.by_client else 'end late'}",
     )
     if mode.median_s is None or mode.pile is None:
         lack = "the times of these requests were not kept"
         # That the client gave up is a time-out by itself, whenever it was.
-        missing = True if look.by_client else None
+        missing = True if cut.by_client else None
         return [share, grading.stated("errors.time", missing, text=lack)]
-    return [share, _time(look, mode.median_s), _pile(look, mode.pile)]
+    return [share, _time(cut, mode.median_s), _pile(cut, mode.pile)]
 
 
-def _time(look: Look, median_s: float) -> grading.Signal:
+def _time(cut: CutRequests, median_s: float) -> grading.Signal:
     usual = usual_near(median_s)
-    told = numbers.with_unit(median_s, "s")
-    if look.by_client:
-        passed, text = True, f"half of them after {told} or more"
+    took = numbers.with_unit(median_s, "s")
+    if cut.by_client:
+        passed, text = True, f"half of them after {took} or more"
     elif usual is None:
-        passed, text = False, f"half of them after {told}: no time that people set is within {NEAR:.0%}"
+        passed, text = False, f"half of them after {took}: no time that people set is within {NEAR:.0%}"
     else:
-        passed, text = True, f"half of them after {told}, and {usual:g} s is a time that people set"
-    found = grading.stated("errors.time", passed, text=text, chip=f"after {told}")
-    alone = _lightest(look)
+        passed, text = True, f"half of them after {took}, and {usual:g} s is a time that people set"
+    signal = grading.stated("errors.time", passed, text=text, chip=f"after {took}")
+    alone = _lightest(cut)
     low = None if alone is None else max(0.0, median_s - alone)
-    return grading.Signal(replace(found.evidence, value=median_s, low=low, high=median_s), found.is_clear)
+    return grading.Signal(replace(signal.evidence, value=median_s, low=low, high=median_s), signal.is_clear)
 
 
-def _lightest(look: Look) -> float | None:
-    """Mean time of a request at a lighter load, the lightest there was: what one does beside waiting."""
-    first = look.curve.steps[0]
+def _lightest(cut: CutRequests) -> float | None:
+    """Mean time of a request at a lighter load, the lightest there was: what one does besides waiting."""
+    first = cut.curve.steps[0]
     mean = first.response.mean
-    return mean.point if isinstance(mean, Estimate) and first.load < look.step.load else None
+    return mean.point if isinstance(mean, Estimate) and first.load < cut.step.load else None
 
 
-def _pile(look: Look, pile: float) -> grading.Signal:
+def _pile(cut: CutRequests, pile: float) -> grading.Signal:
     text = f"{numbers.percent(pile)} of them lie within 10 % of that (limit {numbers.percent(PILED)})"
-    passed = pile >= PILED or look.by_client
+    passed = pile >= PILED or cut.by_client
     return grading.stated("errors.pile", passed, text=text, chip=f"{numbers.percent(pile)} at one time")
 
 
 def usual_near(seconds: float) -> float | None:
-    """The time that people set which this one is hardly above or below."""
+    """Return the time that people set which this one is hardly above or below."""
     return next((usual for usual in USUAL_S if abs(seconds - usual) <= NEAR * usual), None)
 
 
-def _fast_rival(look: Look) -> Counter:
-    name, took, usual = "refusals", look.mode.median_s, look.mode.success_median_s
-    if look.by_client:
+def _fast_rival(cut: CutRequests) -> Counter:
+    name, took, usual = "refusals", cut.mode.median_s, cut.mode.success_median_s
+    if cut.by_client:
         return grading.rival(name, "the client gave up, nobody refused", True)
     if took is None or usual is None:
         return grading.rival(name, "how long successes take is not known", None)
     text = f"half of the successes within {numbers.with_unit(usual, 's')}"
     # Who waited just short of the time-out is served then, and takes the time of its work on top.
-    return grading.rival(name, text, took > (1 - ALIKE) * usual - (_lightest(look) or 0.0))
+    return grading.rival(name, text, took > (1 - ALIKE) * usual - (_lightest(cut) or 0.0))
 
 
-def _alike_rival(look: Look) -> Counter:
+def _alike_rival(cut: CutRequests) -> Counter:
     """Errors at the end of whole requests: they take as long as successes, whatever that is at a level."""
-    name, took, usual = "errors at the end of whole requests", look.mode.median_s, look.mode.success_median_s
-    if look.by_client:
+    name, took, usual = "errors at the end of whole requests", cut.mode.median_s, cut.mode.success_median_s
+    if cut.by_client:
         return grading.rival(name, "the client gave up, nothing ended", True)
     if took is None or not usual:
         return grading.rival(name, "how long successes take is not known", None)
@@ -195,10 +208,10 @@ def _alike_rival(look: Look) -> Counter:
         return grading.rival(name, text, True)
     others = [
         mode.median_s
-        for step in look.curve.steps
+        for step in cut.curve.steps
         for mode in step.failures
-        if step is not look.step
-        and (mode.label, mode.outcome, mode.status) == (look.mode.label, look.mode.outcome, look.mode.status)
+        if step is not cut.step
+        and (mode.label, mode.outcome, mode.status) == (cut.mode.label, cut.mode.outcome, cut.mode.status)
         and mode.median_s is not None
         and mode.count >= FEWEST
     ]
@@ -209,9 +222,9 @@ def _alike_rival(look: Look) -> Counter:
     return grading.rival(name, text, off <= ALIKE)
 
 
-def _chance_rival(look: Look) -> Counter:
-    name, pile = "errors that take so long by themselves", look.mode.pile
-    if look.by_client:
+def _chance_rival(cut: CutRequests) -> Counter:
+    name, pile = "errors that take so long by themselves", cut.mode.pile
+    if cut.by_client:
         return grading.rival(name, "the client's own time-out ended them", True)
     if pile is None:
         return grading.rival(name, "their times were not kept", None)
@@ -219,45 +232,17 @@ def _chance_rival(look: Look) -> Counter:
     return grading.rival(name, text, True if pile >= SURELY_PILED else None)
 
 
-def _statement(look: Look) -> str:
-    share = numbers.percent(look.share)
-    after = "" if look.mode.median_s is None else f" after {numbers.with_unit(look.mode.median_s, 's')}"
-    return f"{share} of the requests {_ends(look)}{after} at {look.at}: a time-out"
+def _most_frequent(pairs: Sequence[tuple[CutRequests, Finding]]) -> Finding:
+    """The finding of the highest grade, and of those the most frequent failure, for the curves of all."""
+    best = max(pairs, key=lambda pair: (pair[1].grade, pair[0].share))[1]
+    return replace(best, curves=tuple(dict.fromkeys(cut.curve.label for cut, _ in pairs)))
 
 
-def _explanation(look: Look) -> str:
-    usual = look.mode.success_median_s
-    told = "" if usual is None else f" Half of the successes take {numbers.with_unit(usual, 's')} or less."
-    return f"Quantiles above p{100 * (1 - look.share):.4g} are lower bounds.{told}"
+def _silence(facts: Facts, cuts: Sequence[CutRequests]) -> str:
+    cut = cuts[0]
+    fast = _fast_rival(cut)
+    against = grading.against((fast, _alike_rival(cut))) or fast
+    return f"{numbers.percent(cut.share)} {cut.end}; {grading.unclear(_signals(cut)) or against.text}"
 
 
-def _advice(look: Look) -> str:
-    after = "" if look.mode.median_s is None else f" than {numbers.with_unit(look.mode.median_s, 's')}"
-    return (
-        f"Read quantiles above p{100 * (1 - look.share):.4g} as lower bounds; let inner calls end earlier"
-        f"{after}, and refuse early what cannot be served in time."
-    )
-
-
-def _confirm(look: Look) -> str:
-    if look.mode.median_s is None:
-        return "twice the time-out: these requests end later by as much"
-    after = numbers.with_unit(2 * look.mode.median_s, "s")
-    return f"twice the time-out: these requests end after {after}, or well before"
-
-
-def _silence(facts: Facts, looks: list[Look]) -> str:
-    if looks:
-        worst = looks[0]
-        return f"{numbers.percent(worst.share)} {_ends(worst)}; {_why(worst)}"
-    known = [step for curve in facts.curves for step in curve.steps if step.issued is not None]
-    issued = sum(step.issued or 0 for step in known)
-    means = [s.response.mean.point for s in known if isinstance(s.response.mean, Estimate)]
-    longest = f"; on no level longer than {numbers.with_unit(max(means), 's')} on average" if means else ""
-    return f"none of {issued:,} requests was given up or ended in an error{longest}"
-
-
-def _why(look: Look) -> str:
-    fast = _fast_rival(look)
-    against = grading.against((fast, _alike_rival(look))) or fast
-    return grading.unclear(_signals(look)) or against.text
+assess = assessing(ID, TITLE, observe, claim, choose=_most_frequent, silence=_silence)
