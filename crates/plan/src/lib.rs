@@ -31,7 +31,7 @@ pub struct Plan {
     pub schema_version: u32,
     /// Every random draw of the run follows from it.
     pub seed: u64,
-    /// Which part of the whole load this machine carries.
+    /// Share of the whole load that this machine carries.
     #[serde(default)]
     pub share: Share,
     /// Engine threads; none: one per core that the process may use. Never more than the load is worth: its users, 5,000
@@ -47,7 +47,7 @@ pub struct Plan {
     /// The measured part; none: until every load stream has done its requests.
     #[serde(default)]
     pub duration_ns: Option<u64>,
-    /// How long requests in flight may still finish after the end (nothing new is sent).
+    /// Time that requests in flight have to finish after the end (nothing new is sent).
     #[serde(default)]
     pub drain_ns: u64,
     /// Measured loads and probes, all of one engine.
@@ -55,7 +55,7 @@ pub struct Plan {
     /// Files of records that templates take values from, as `{{NAME.column}}`.
     #[serde(default)]
     pub feeds: Vec<Feed>,
-    /// Where samples, connections, intervals and counters are written; none: kept in memory only.
+    /// Folder for samples, connections, intervals and counters; none: kept in memory only.
     #[serde(default)]
     pub record: Option<RecordTo>,
 }
@@ -66,21 +66,21 @@ pub struct Plan {
 pub struct Feed {
     /// Its name in templates; unique in the plan.
     pub name: String,
-    /// Where it is.
+    /// Path of the file.
     pub path: String,
     /// SHA-256 of its bytes, hex.
     pub digest: String,
-    /// How it is written.
+    /// Format of the file.
     pub format: FeedFormat,
-    /// Which record an iteration is given.
+    /// Rule that picks the record of an iteration.
     #[serde(default)]
     pub pick: Pick,
-    /// What happens after the last record.
+    /// Behaviour after the last record.
     #[serde(default)]
     pub end: AtEnd,
 }
 
-/// How a feed is written.
+/// Format of a feed.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedFormat {
@@ -92,11 +92,11 @@ pub enum FeedFormat {
     Jsonl,
 }
 
-/// Which record an iteration is given.
+/// Rule that picks the record of an iteration.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
-    /// The next one: iterations of a stream go through the file in order, whoever does them.
+    /// The next one: iterations of a stream go through the file in order, across all its users.
     #[default]
     Shared,
     /// The next one, and in the whole run none twice: one stream only, and no second round.
@@ -107,7 +107,7 @@ pub enum Pick {
     User,
 }
 
-/// What happens after the last record.
+/// Behaviour after the last record.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AtEnd {
@@ -155,38 +155,38 @@ fn default_max_sample_rows() -> u64 {
 pub struct Stream {
     /// Unique in the plan.
     pub name: String,
-    /// Whether it is the measured load or watches it.
+    /// Measured load, or probe that watches it.
     pub role: Role,
-    /// Where requests go.
+    /// Destination of the requests.
     pub target: Target,
     /// At least one; drawn by weight for each iteration.
     pub scenarios: Vec<Scenario>,
-    /// When requests are due.
+    /// Due times of the requests.
     pub workload: Workload,
-    /// How connections are used.
+    /// Use of connections.
     #[serde(default)]
     pub connection: Connection,
     /// From issue to the last byte, connecting included.
     pub timeout_ns: u64,
-    /// How long users keep the cookies that the service sets.
+    /// Lifetime of the cookies that the service sets.
     #[serde(default)]
     pub cookies: Cookies,
 }
 
-/// How long users keep the cookies that the service sets.
+/// Lifetime of the cookies that the service sets.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Cookies {
     /// They are ignored.
     Off,
-    /// For one iteration: each begins as somebody new.
+    /// For one iteration: each begins as a new user.
     #[default]
     Iteration,
     /// As long as the user is there; a closed stream only.
     Keep,
 }
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

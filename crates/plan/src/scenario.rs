@@ -1,4 +1,4 @@
-//! What users do: scenarios, their steps, what a step sends, and what it asks of the answer.
+//! Scenarios of users: steps, the request of a step, and the checks on its answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,14 +28,14 @@ pub struct Group {
     pub name: String,
     /// Index of its first step in the scenario.
     pub first: u16,
-    /// How many steps, those of inner groups included; at least 1.
+    /// Number of steps, those of inner groups included; at least 1.
     pub steps: u16,
-    /// How many times in a row; at least 1.
+    /// Number of times in a row; at least 1.
     pub repeat: u32,
 }
 
 impl Group {
-    /// Whether it has a name, and with it times of its own.
+    /// True if it has a name, and with it times of its own.
     pub fn is_named(&self) -> bool {
         !self.name.is_empty()
     }
@@ -57,7 +57,7 @@ pub struct Step {
     /// Credentials from the environment; none: none are sent.
     #[serde(default)]
     pub auth: Option<Auth>,
-    /// What is sent after the head.
+    /// Body of the request.
     #[serde(default)]
     pub body: Body,
     /// Statuses that are as expected; empty: any from 200 to 399.
@@ -93,7 +93,7 @@ pub enum Auth {
     },
 }
 
-/// What is sent after the head.
+/// Body of the request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Body {
@@ -112,7 +112,7 @@ pub enum Body {
     },
     /// The bytes of a file, as they are.
     File {
-        /// Where it is.
+        /// Path of the file.
         path: String,
         /// SHA-256 of its bytes, hex.
         digest: String,
@@ -144,14 +144,14 @@ pub enum Check {
     Number {
         /// Dotted path.
         path: String,
-        /// Where it must lie.
+        /// Bounds of the value.
         is: Bounds,
     },
     /// An array of the JSON body has so many elements, an object so many members.
     Count {
         /// Dotted path.
         path: String,
-        /// How many.
+        /// Bounds of the number.
         is: Bounds,
     },
     /// A header has this value.
@@ -173,7 +173,7 @@ pub enum Check {
     },
     /// The decoded body has so many bytes.
     Size {
-        /// How many.
+        /// Bounds of the number.
         is: Bounds,
     },
     /// The response time, from due to the last byte, is below this. Counted like every check, but an answer that is late
@@ -184,7 +184,7 @@ pub enum Check {
     },
 }
 
-/// Where a number must lie; at least one of them.
+/// Bounds of a number; at least one of them is given.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
@@ -205,11 +205,11 @@ pub struct Bounds {
 pub struct Extract {
     /// Its name in templates.
     pub name: String,
-    /// Where it is found.
+    /// Source of the value.
     pub from: Source,
 }
 
-/// Where an extracted value is found.
+/// Source of an extracted value.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
@@ -223,7 +223,7 @@ pub enum Source {
         /// Name, case-insensitive.
         name: String,
     },
-    /// What a regular expression matches, in the body or in a header.
+    /// The match of a regular expression, in the body or in a header.
     Regex {
         /// In the syntax of the `regex` crate.
         pattern: String,

@@ -1,8 +1,8 @@
-//! Where requests go, how that is secured, and how long a connection is used.
+//! Destination of requests, its TLS settings, and the lifetime of connections.
 
 use serde::{Deserialize, Serialize};
 
-/// Where requests go.
+/// Destination of requests.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
@@ -12,12 +12,12 @@ pub struct Target {
     pub port: u16,
     /// Value of the Host header.
     pub authority: String,
-    /// How connections are secured; none: plain TCP.
+    /// TLS settings; none: plain TCP.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
 
-/// How connections are secured. Versions 1.2 and 1.3, http/1.1 offered by ALPN.
+/// TLS settings. Versions 1.2 and 1.3, http/1.1 offered by ALPN.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
@@ -49,17 +49,17 @@ fn default_resume() -> bool {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PemFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: String,
     /// SHA-256 of its bytes, hex.
     pub digest: String,
 }
 
-/// How connections are used.
+/// Use of connections.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// When a connection ends.
+    /// End of a connection.
     #[serde(default)]
     pub reuse: Reuse,
     /// All users share this many connections (waiting for one is response time); none: one for each user.
@@ -67,7 +67,7 @@ pub struct Connection {
     pub pool: Option<u32>,
 }
 
-/// When a connection ends.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reuse {

@@ -1,8 +1,8 @@
-//! When requests are due: users, rates, levels over time, due times from a file, and pauses.
+//! Due times of requests: users, rates, levels over time, due times from a file, and pauses.
 
 use serde::{Deserialize, Serialize};
 
-/// When requests are due.
+/// Due times of requests.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Workload {
@@ -20,7 +20,7 @@ pub enum Workload {
         /// Users start evenly spread over this time.
         #[serde(default)]
         ramp_ns: u64,
-        /// How many users are there over time: user i while the level is above i, and on to the end of its iteration.
+        /// Number of users over time: user i is there while the level is above i, and on to the end of its iteration.
         /// None: all of them.
         #[serde(default)]
         profile: Option<Profile>,
@@ -47,7 +47,7 @@ pub enum Workload {
         arrivals: Arrivals,
         /// Iterations under way at once; what is due beyond is queued or dropped.
         max_in_flight: u32,
-        /// What happens to iterations that are due while `max_in_flight` are under way.
+        /// Treatment of iterations that are due while `max_in_flight` are under way.
         overflow: Overflow,
         /// The stream stops after so many requests in all.
         #[serde(default)]
@@ -61,7 +61,7 @@ pub enum Workload {
 pub struct Profile {
     /// At least one, in order.
     pub segments: Vec<Segment>,
-    /// Whether it begins again after the last; if not, the last level stays.
+    /// True if it begins again after the last; if not, the last level stays.
     #[serde(default)]
     pub repeats: bool,
 }
@@ -86,7 +86,7 @@ impl Profile {
         })
     }
 
-    /// Whether the level is the same at all moments between two.
+    /// True if the level is the same at all moments between two.
     pub fn is_level(&self, from_ns: u64, until_ns: u64) -> bool {
         let (mut begin, mut levels) = (0u64, Vec::new());
         for segment in &self.segments {
@@ -102,7 +102,7 @@ impl Profile {
         levels.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// Whether nothing is asked for any more from some moment on.
+    /// True if the level is zero for good from some moment on.
     pub fn ends(&self) -> bool {
         !self.repeats && self.segments.last().is_some_and(|last| last.end == 0.0)
     }
@@ -112,7 +112,7 @@ impl Profile {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Where it is.
+    /// Path of the file.
     pub path: String,
     /// SHA-256 of its bytes, hex.
     pub digest: String,
@@ -122,10 +122,10 @@ pub struct Replay {
     /// So many times as fast; above 0.
     #[serde(default = "as_it_was")]
     pub speed: f64,
-    /// Whether the first time is the start.
+    /// True if the first time is the start.
     #[serde(default)]
     pub from_first: bool,
-    /// How many due times it has.
+    /// Number of due times.
     pub arrivals: u64,
     /// The last one, nanoseconds since the start.
     pub last_ns: u64,
@@ -148,7 +148,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// What happens to an iteration that is due while all places are taken.
+/// Treatment of an iteration that is due while all places are taken.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {

@@ -1,4 +1,4 @@
-//! When things are due: arrival schedules and think times. Seed in, nanoseconds out; no clock.
+//! Due times: arrival schedules and think times. Seed in, nanoseconds out; no clock.
 //!
 //! Every engine thread of every machine generates the whole schedule and keeps its own arrivals, so the
 //! parts of a schedule together are exactly the whole, however it is split.
@@ -33,7 +33,7 @@ impl Part {
     /// The whole schedule.
     pub const WHOLE: Part = Part { index: 0, of: 1 };
 
-    /// What thread `thread` of `threads` takes on the machine that has `share`.
+    /// The arrivals of thread `thread` of `threads` on the machine that has `share`.
     ///
     /// Machines may have different numbers of threads.
     pub fn new(share: Share, thread: u32, threads: u32) -> Self {
@@ -49,7 +49,7 @@ impl Part {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     law: Law,
-    /// Number of the next arrival of ours in the whole schedule.
+    /// Number of this thread's next arrival in the whole schedule.
     next: u64,
     of: u64,
 }
@@ -70,14 +70,14 @@ enum Law {
         cursor: Cursor,
         /// Draws of gaps; none: arrivals come where the integral of the rate is a whole number.
         random: Option<Random>,
-        /// Where arrival `passed - 1` was, in units of the rates.
+        /// Area under the rate up to arrival `passed - 1`, in units of the rates.
         area: u128,
         passed: u64,
     },
     Replay(Arc<[u64]>),
 }
 
-/// How much is asked over time.
+/// Requested level over time.
 #[derive(Clone, Debug)]
 pub enum Intensity {
     /// So many arrivals a second, above 0.

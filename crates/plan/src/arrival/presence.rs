@@ -1,4 +1,4 @@
-//! When the users of a closed stream are there: user i while the level of a profile is above i.
+//! Presence of closed users: user i is there while the level of a profile is above i.
 
 use crate::Profile;
 
@@ -19,7 +19,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// How long after its start, from `from_ns` on, the level is above `user` for the first time.
+    /// Nanoseconds from the start until the level first exceeds `user`, searching from `from_ns` on.
     fn above(&self, user: f64, from_ns: u64) -> Option<u64> {
         let rise = self.to - self.from;
         let level = self.from + rise * (from_ns as f64 / self.ns as f64);

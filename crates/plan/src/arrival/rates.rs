@@ -31,7 +31,7 @@ impl Piece {
         (u128::from(self.from) + u128::from(self.to)) * u128::from(self.ns)
     }
 
-    /// How long after its start twice the area is `area`, which is less than all of it; rounded to the nanosecond.
+    /// Nanoseconds from the start until twice the area reaches `area`, which is less than all of it; rounded.
     ///
     /// A falling ramp is solved from its end: there no term cancels another.
     fn reaches(&self, area: u128) -> u64 {
@@ -46,7 +46,7 @@ impl Piece {
     }
 }
 
-/// How long a rate that rises from `from` to `to` within `ns` takes for half of `area`: the positive root of
+/// Nanoseconds that a rate rising from `from` to `to` within `ns` takes for half of `area`: the positive root of
 /// (to - from) / ns t^2 + 2 from t = area.
 fn climb(from: u64, to: u64, ns: u64, area: u128) -> u64 {
     if area == 0 {
@@ -71,10 +71,10 @@ pub struct Rates {
     unit: u128,
 }
 
-/// Where a search for rising values stands.
+/// Position of a search for rising values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
-    /// When the present cycle began.
+    /// Start of the present cycle.
     starts: u64,
     /// Twice the area of all cycles before it.
     before: u128,
@@ -112,7 +112,7 @@ impl Rates {
         }
     }
 
-    /// What [`Rates::reaches`] calls one arrival.
+    /// Area that [`Rates::reaches`] counts as one arrival.
     pub fn unit(&self) -> u128 {
         self.unit
     }
@@ -163,7 +163,7 @@ mod tests {
         Rates::new(&Profile { segments, repeats })
     }
 
-    /// When arrivals 0, 1, 2 ... come, as far as they do before `end`.
+    /// Due times of arrivals 0, 1, 2 ... before `end`.
     fn due(rates: &Rates, end: u64) -> Vec<u64> {
         let mut cursor = Cursor::default();
         (0u128..)

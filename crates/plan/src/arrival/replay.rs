@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_ARRIVALS: usize = 10_000_000;
 /// A later time is a time of day, not one since the start.
 const MAX_DUE_NS: u64 = 366 * 86_400 * SECOND;
-/// So many faults of one file are told.
+/// Maximum number of faults reported per file.
 const FAULTS: usize = 5;
 
 /// The due times of a file.
@@ -110,7 +110,7 @@ impl DueTimes {
         }
     }
 
-    /// How many there are.
+    /// Number of due times.
     pub fn count(&self) -> u64 {
         self.times.len() as u64
     }
@@ -302,7 +302,7 @@ fn nanos(text: &str) -> Option<u64> {
     u64::try_from((exact + scale / 2) / scale).ok()
 }
 
-/// What a fault shows of a line.
+/// The part of a line that a fault shows.
 fn cut(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     let dots = if short.len() < text.len() { "..." } else { "" };

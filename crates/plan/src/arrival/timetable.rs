@@ -1,4 +1,4 @@
-//! When iterations of closed users are due where it is not simply after the answer and a pause: users who come and go,
+//! Due times of closed users that need more than the last answer plus a pause: users who come and go,
 //! and users with a pace.
 
 use loadlens_base::Random;
@@ -35,7 +35,7 @@ impl Timetable {
         })
     }
 
-    /// When user `number` is due for the first time; none: never.
+    /// First due time of user `number`; none: never.
     pub fn first(&self, number: u32, begin: u64) -> Option<u64> {
         match &self.presence {
             None => Some(begin),
@@ -50,7 +50,7 @@ impl Timetable {
         }
     }
 
-    /// Whether iterations are due at a pace.
+    /// True if iterations are due at a pace.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
@@ -67,7 +67,7 @@ impl Timetable {
 }
 
 impl Timing<'_> {
-    /// When the next iteration of user `number` is due, which without a pace would be due at `after`; none: never.
+    /// Due time of the next iteration of user `number`, which without a pace would be `after`; none: never.
     pub fn next(&mut self, number: u32, after: u64, random: &mut Random) -> Option<u64> {
         let wanted = match &self.pace {
             None => after,
@@ -83,7 +83,7 @@ impl Timing<'_> {
         Some(due)
     }
 
-    /// Whether the due time stands even where the user comes too late for it.
+    /// True if the due time holds even when the user is late for it.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some()
     }

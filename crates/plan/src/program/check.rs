@@ -1,4 +1,4 @@
-//! How an answer is judged: status, then all checks, then all extractions.
+//! Judgement of an answer: status, then all checks, then all extractions.
 
 use memchr::memmem::Finder;
 
@@ -11,7 +11,7 @@ use super::pattern::{Pattern, Tool};
 use super::values::{Value, Values};
 use crate::Bounds;
 
-/// What of an answer must be kept until it is judged.
+/// Parts of an answer that must be kept until it is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// Only the status: head and body may be counted and thrown away.
@@ -36,7 +36,7 @@ pub struct Answer<'a> {
     pub body_bytes: u64,
     /// From due to the last byte.
     pub response_ns: u64,
-    /// When the last byte came.
+    /// Time of the last byte.
     pub at: u64,
     /// Number of the user.
     pub user: u32,
@@ -53,7 +53,7 @@ pub enum Judgement {
     CheckFailed(u16),
     /// There was nothing to extract; the iteration ends.
     ExtractionFailed(u16),
-    /// What was to be extracted is over its bound; the iteration ends.
+    /// A value to be extracted exceeds its bound; the iteration ends.
     ExtractedTooLong(u16),
 }
 
@@ -68,7 +68,7 @@ impl Judgement {
         }
     }
 
-    /// Whether a value that the step was to extract may be missing.
+    /// True if a value that the step was to extract may be missing.
     pub(super) fn lacks_values(self) -> bool {
         !matches!(self, Judgement::Ok | Judgement::CheckFailed(_))
     }
@@ -82,7 +82,7 @@ pub(super) struct Checks {
     pub extracts: Vec<Extraction>,
     /// Of what is counted: the status, the demands, the extractions; empty: nothing is, and only the status is judged.
     pub names: Vec<String>,
-    /// Where its tallies begin in those of the stream.
+    /// Index of its first tally in those of the stream.
     pub first_tally: usize,
 }
 
@@ -259,14 +259,14 @@ impl Checks {
         }
     }
 
-    /// Whether a step extracts anything.
+    /// True if a step extracts anything.
     pub fn extracts(&self) -> bool {
         !self.extracts.is_empty()
     }
 }
 
 impl Demand {
-    /// How the answer misses it; none: it is met.
+    /// The way the answer fails this check; none: it passes.
     fn failure(&self, answer: &Answer, tools: &mut [Tool]) -> Option<CheckFailure> {
         let body = answer.body;
         match self {

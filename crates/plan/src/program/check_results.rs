@@ -1,4 +1,4 @@
-//! How often each check of a stream passed and failed on one thread, and when.
+//! Count of passes and failures of each check of a stream on one thread, with their times.
 
 use loadlens_base::units::seconds;
 
@@ -8,7 +8,7 @@ use super::StreamProgram;
 /// Samples of the failures of each check that are kept.
 pub const CHECK_SAMPLES: usize = 20;
 
-/// What one check said of one answer.
+/// Verdict of one check on one answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     Passed,
@@ -17,12 +17,12 @@ pub(super) enum Verdict {
     Failed(CheckFailure),
 }
 
-/// How an answer missed a check. Never holds what the service sent in head or body: it may be a secret.
+/// The way an answer failed a check. Never holds head or body bytes of the answer: they may be secret.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CheckFailure {
     /// This status is not expected.
     Status(u16),
-    /// What is demanded is not there.
+    /// A required part is missing.
     Missing,
     /// Something is there that must not be.
     Present,
@@ -54,15 +54,15 @@ impl CheckFailure {
 /// One failure of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckNote {
-    /// When the answer was complete.
+    /// Time at which the answer was complete.
     pub at: u64,
     /// Number of the user.
     pub user: u32,
-    /// What was wrong.
+    /// Cause of the failure.
     pub failure: CheckFailure,
 }
 
-/// What one check said of all answers.
+/// Verdicts of one check on all answers.
 ///
 /// The law: passed + failed + not judged are the whole answers of the step.
 #[derive(Clone, Debug)]
@@ -73,9 +73,9 @@ pub struct CheckTally {
     pub failed: u64,
     /// Answers whose status was not expected, so that the check is not about them.
     pub not_judged: u64,
-    /// When the first failed; `u64::MAX`: none did.
+    /// Time of the first failure; `u64::MAX`: none failed.
     pub first: u64,
-    /// When the last failed.
+    /// Time of the last failure.
     pub last: u64,
     /// The first few failures.
     pub samples: Vec<CheckNote>,
@@ -124,7 +124,7 @@ impl CheckTally {
     }
 }
 
-/// What one thread judges the answers of one stream with. Owns no memory when the stream has no checks.
+/// Tools of one thread to judge the answers of one stream. Owns no memory when the stream has no checks.
 #[derive(Debug, Default)]
 pub struct Judging {
     /// By check, over all steps of the stream.

@@ -14,11 +14,11 @@ use crate::{AtEnd, Feed, Pick, Stream, Workload};
 pub struct FeedProgram {
     /// Its name in the plan.
     pub name: String,
-    /// Which record an iteration is given.
+    /// Rule that picks the record of an iteration.
     pub pick: Pick,
-    /// What happens after the last record.
+    /// Behaviour after the last record.
     pub end: AtEnd,
-    /// How many there are.
+    /// Number of records.
     pub records: u32,
     table: Arc<Table>,
 }
@@ -35,7 +35,7 @@ impl FeedProgram {
     }
 }
 
-/// What happens after the last record: those that are used once each always end the load.
+/// Behaviour after the last record: those that are used once each always end the load.
 fn end_of(feed: &Feed) -> AtEnd {
     match feed.pick {
         Pick::Unique => AtEnd::Stop,
@@ -122,7 +122,7 @@ impl<'p> Feeds<'p> {
         self.has_users = matches!(stream.workload, Workload::Closed { .. });
     }
 
-    /// Whether the stream uses a feed that ends its load.
+    /// True if the stream uses a feed that ends its load.
     pub fn end_the_load(&self) -> bool {
         let ends = |&feed: &usize| end_of(&self.feeds[feed]) == AtEnd::Stop;
         self.of_stream.iter().any(ends)

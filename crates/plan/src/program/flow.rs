@@ -28,9 +28,9 @@ pub(super) struct Flow {
 /// The groups of which a request is the first or the last.
 #[derive(Clone, Debug, Default)]
 struct Edges {
-    /// Those that begin with it, by their numbers in the stream, outer ones first.
+    /// Numbers, in the stream, of the groups that begin with it, outer ones first.
     begins: Box<[u16]>,
-    /// How many end with it: the innermost.
+    /// Number of groups that end with it: the innermost.
     ends: u16,
 }
 
@@ -48,7 +48,7 @@ impl Flow {
         self.order[usize::from(at)]
     }
 
-    /// How many steps come after a position in the same iteration.
+    /// Number of steps after a position in the same iteration.
     pub fn left_after(&self, at: u16) -> u16 {
         let rest = &self.order[usize::from(at) + 1..];
         rest.iter().take_while(|step| **step != END).count() as u16
@@ -60,7 +60,7 @@ impl Flow {
         edges.map_or(&[], |edges| &edges.begins)
     }
 
-    /// How many of the groups that are open end with the request at a position.
+    /// Number of open groups that end with the request at a position.
     pub fn ended_at(&self, at: u16) -> usize {
         let edges = self.edges.get(usize::from(at));
         edges.map_or(0, |edges| usize::from(edges.ends))
@@ -141,7 +141,7 @@ impl Flow {
     }
 }
 
-/// How many of some groups have a name, which alone have times.
+/// Number of groups that have a name; only these have times.
 fn named(groups: &[Group]) -> usize {
     groups.iter().filter(|group| group.is_named()).count()
 }
@@ -151,7 +151,7 @@ impl Group {
         u64::from(self.first) + u64::from(self.steps)
     }
 
-    /// How many of the groups that follow it lie within it.
+    /// Number of the following groups that lie within it.
     fn inner(&self, following: &[Group]) -> usize {
         following
             .iter()

@@ -35,7 +35,7 @@ use loadlens_http::whole::Framing;
 
 use crate::{Cookies, Plan, Think};
 
-/// Where the requests of a step come from.
+/// Source of a step's requests.
 #[derive(Clone, Debug)]
 pub enum Requests {
     /// From the plan.
@@ -101,15 +101,15 @@ pub struct StreamProgram {
     /// The feeds that its templates use.
     pub feeds: Vec<FeedProgram>,
     flow: flow::Flow,
-    /// How long users keep cookies; off where none could ever be sent.
+    /// Lifetime of cookies; off where none could ever be sent.
     pub cookies: Cookies,
     /// The groups of its scenarios that have a name, in the order of the plan.
     pub groups: Vec<GroupProgram>,
-    /// How many groups the streams before it have.
+    /// Number of groups of the streams before it.
     pub first_group: usize,
-    /// How many checks the streams before it have.
+    /// Number of checks of the streams before it.
     pub first_check: usize,
-    /// What a replay replays; none: the stream is none.
+    /// Due times to replay; none: the stream is no replay.
     pub due_times: Option<std::sync::Arc<[u64]>>,
     mix: Mix,
 }
@@ -133,7 +133,7 @@ impl StreamProgram {
         self.flow.begun_at(at)
     }
 
-    /// How many of the groups that are open end with the request at a position of the flow, the innermost ones.
+    /// Number of open groups that end with the request at a position of the flow, the innermost ones.
     pub fn groups_ended_at(&self, at: u16) -> usize {
         self.flow.ended_at(at)
     }
@@ -143,12 +143,12 @@ impl StreamProgram {
         self.flow.depth()
     }
 
-    /// How many checks its steps have.
+    /// Number of checks of its steps.
     pub fn checks(&self) -> usize {
         self.steps.iter().map(|step| step.checks().len()).sum()
     }
 
-    /// How many requests of the iteration come after this position.
+    /// Number of requests of the iteration after this position.
     #[cold]
     pub fn left_after(&self, at: u16) -> u16 {
         self.flow.left_after(at)
@@ -164,14 +164,14 @@ pub struct GroupProgram {
     pub scenario: usize,
 }
 
-/// Where the steps of a scenario stand.
+/// Position of a scenario's steps.
 #[derive(Debug)]
 pub struct ScenarioProgram {
     /// Its name in the plan.
     pub name: String,
     /// Index of its first step in the stream.
     pub first_step: u16,
-    /// How many there are, at least 1.
+    /// Number of steps, at least 1.
     pub steps: u16,
     /// Position of its first step in the flow of the stream, where groups are repeated.
     pub begins: u16,
@@ -184,20 +184,20 @@ pub struct ScenarioProgram {
 pub struct StepProgram {
     /// Its name in the plan.
     pub name: String,
-    /// What of the answer must be kept for [`StepProgram::judge`].
+    /// Parts of the answer to keep for [`StepProgram::judge`].
     pub need: Need,
-    /// Whether the answer has no body because the request is HEAD.
+    /// True if the answer has no body because the request is HEAD.
     pub request_is_head: bool,
     /// Pause after this step.
     pub think: Think,
-    /// Whether the plan gives it a Cookie header: then those of its user are not sent.
+    /// True if the plan gives it a Cookie header: then its user's cookies are not sent.
     pub has_own_cookie: bool,
     request: render::Request,
     checks: check::Checks,
 }
 
 impl StepProgram {
-    /// Whether every request of this step has the same bytes.
+    /// True if every request of this step has the same bytes.
     pub fn is_static(&self) -> bool {
         self.static_bytes().is_some()
     }
@@ -225,24 +225,24 @@ impl StepProgram {
         self.checks.judge(answer, values, judging)
     }
 
-    /// Whether the iteration ends here, its other steps skipped: a value that this step extracts is not there.
+    /// True if the iteration ends here, its other steps skipped: a value that this step extracts is missing.
     pub fn ends_iteration(&self, judgement: Judgement) -> bool {
         judgement.lacks_values() && self.checks.extracts()
     }
 
-    /// What is counted of its answers, in words: its status, its checks, its extractions; empty for a step that has
+    /// Names of the tallies of its answers: its status, its checks, its extractions; empty for a step that has
     /// neither checks nor extractions nor expected statuses of its own.
     pub fn checks(&self) -> &[String] {
         &self.checks.names
     }
 
-    /// Where the tallies of its checks begin in those of the stream.
+    /// Index of its first check tally in those of the stream.
     pub fn first_check(&self) -> usize {
         self.checks.first_tally
     }
 }
 
-/// What is wrong with a regular expression of which `group` is wanted; none: nothing.
+/// Fault of a regular expression of which `group` is wanted; none: it is valid.
 pub fn check_pattern(text: &str, group: Option<u32>) -> Option<String> {
     pattern::Pattern::new(text, group).err()
 }

@@ -1,11 +1,11 @@
-//! What checks and extractions are called in results.
+//! Names of checks and extractions in results.
 
 use crate::{Bounds, Check, Extract, Source, Step};
 
 /// Texts of a plan are cut to so many characters.
 const SHOWN: usize = 48;
 
-/// What is counted for a step, in the order of its tallies; nothing when it only has the usual statuses.
+/// Names of a step's tallies, in their order; empty when it only has the usual statuses.
 pub(super) fn names(step: &Step) -> Vec<String> {
     if step.expect.is_empty() && step.checks.is_empty() && step.extract.is_empty() {
         return Vec::new();

@@ -9,9 +9,9 @@ use regex_automata::Input;
 
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 4096;
-/// What its automata may take in memory: `\w{1000}` is far above it.
+/// Memory bound of its automata: `\w{1000}` is far above it.
 const MAX_AUTOMATON_BYTES: usize = 1 << 20;
-/// What a thread caches of it while searching.
+/// Cache bound per thread while searching.
 const MAX_CACHE_BYTES: usize = 1 << 20;
 
 /// A compiled pattern.
@@ -19,11 +19,11 @@ const MAX_CACHE_BYTES: usize = 1 << 20;
 pub(super) struct Pattern {
     regex: Regex,
     group: usize,
-    /// Which of the thread's tools is its own.
+    /// Index of its tool among those of the thread.
     pub tool: usize,
 }
 
-/// What one thread searches with.
+/// Search state of one thread.
 #[derive(Debug)]
 pub(super) struct Tool {
     cache: Cache,
@@ -66,7 +66,7 @@ impl Pattern {
         })
     }
 
-    /// What a thread needs to search with it.
+    /// Creates the search state of one thread.
     pub fn tool(&self) -> Tool {
         Tool {
             cache: self.regex.create_cache(),
@@ -74,7 +74,7 @@ impl Pattern {
         }
     }
 
-    /// Whether something in `bytes` matches.
+    /// True if something in `bytes` matches.
     pub fn is_in(&self, bytes: &[u8], tools: &mut [Tool]) -> bool {
         let input = Input::new(bytes).earliest(true);
         let cache = &mut tools[self.tool].cache;

@@ -11,10 +11,10 @@ use super::template::Instant;
 use super::values::{Value, Values};
 use super::Records;
 
-/// What a request is rendered with.
+/// Inputs of rendering a request.
 #[derive(Debug)]
 pub struct RenderContext<'a> {
-    /// Where random values come from.
+    /// Source of random values.
     pub random: &'a mut Random,
     /// Number of the request in its stream, from 0.
     pub seq: u64,
@@ -26,7 +26,7 @@ pub struct RenderContext<'a> {
     pub records: Records<'a>,
 }
 
-/// Why a request could not be made. It was never issued; the iteration ends.
+/// Reason why a request could not be made. It was never issued; the iteration ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenderFault {
     /// An extracted value has a byte that no header value may have: sent, it would change the request.
@@ -60,7 +60,7 @@ impl RenderFault {
     }
 }
 
-/// How an extracted value is written where it stands.
+/// Form in which an extracted value is written at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Percent-encoded in path or query.
@@ -466,7 +466,7 @@ fn push_raw(out: &mut Vec<u8>, text: &[u8], authority: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// What follows `http://`, `https://` or the bare `//` of a reference without a scheme.
+/// The text after `http://`, `https://` or the bare `//` of a reference without a scheme.
 fn after_scheme(text: &[u8]) -> Option<&[u8]> {
     [&b"http://"[..], b"https://", b"//"]
         .iter()

@@ -9,7 +9,7 @@ pub(super) enum Piece {
     Slot(Slot),
 }
 
-/// What fills a `{{...}}`.
+/// Content of a `{{...}}`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Slot {
     /// A random UUID, version 4.
@@ -22,7 +22,7 @@ pub(super) enum Slot {
     Word { letters: u16 },
     /// One of these, equally often.
     Choice(Vec<String>),
-    /// When the request is made.
+    /// The time at which the request is made.
     Timestamp(Instant),
     /// Number of the request in its stream, from 0.
     Sequence,
@@ -42,7 +42,7 @@ pub(super) enum Slot {
     Raw(Box<Slot>),
 }
 
-/// How a moment is written.
+/// Format of a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instant {
     /// Whole units since 1970, so many nanoseconds each.
@@ -51,7 +51,7 @@ pub(super) enum Instant {
     Iso,
 }
 
-/// What a template may refer to.
+/// Names that a template may refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'a> {
     /// Values that earlier steps extract.
@@ -99,7 +99,7 @@ pub fn columns_of(text: &str, names: &[String], feeds: &[String]) -> Vec<(String
     pieces.into_iter().filter_map(used).collect()
 }
 
-/// Whether a path begins with a raw value, which then brings the `/`.
+/// True if a path begins with a raw value, which then brings the `/`.
 pub(super) fn begins_raw(path: &str) -> bool {
     path.strip_prefix("{{")
         .is_some_and(|rest| rest.trim_start().starts_with("raw "))
@@ -126,7 +126,7 @@ pub(super) fn parse(text: &str, known: Known) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Whether a name may be extracted: letters, digits and underscores, and none of the words that fill a slot.
+/// Checks a name to extract into: letters, digits and underscores, and none of the words that fill a slot.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let mut letters = name.chars();
     let starts_well = letters

@@ -1,4 +1,4 @@
-//! What an iteration has extracted so far.
+//! Values that an iteration has extracted so far.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is demanded of a step's answer, and what is taken from it for later steps.
+//! Requirements on a step's answer, and values taken from it for later steps.
 
 use loadlens_http::request::is_token;
 

@@ -20,7 +20,7 @@ use crate::arrival::replay::DueTimes;
 use crate::validate;
 use crate::{Cookies, Group, Plan, Role, Scenario, Stream, Workload};
 
-/// Where the content of a plan comes from.
+/// Source of the content of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum World {
     /// Files and environment are read.

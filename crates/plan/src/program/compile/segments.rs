@@ -175,7 +175,7 @@ impl Compiler<'_, '_> {
 }
 
 impl Slot {
-    /// Whether it gives a JSON value with a type of its own.
+    /// True if it gives a JSON value with a type of its own.
     fn has_json_type(&self) -> bool {
         matches!(
             self,

@@ -77,7 +77,7 @@ impl FeedFile {
     }
 }
 
-/// What serde_json says without its line and column: the line is always 1 here.
+/// Message of serde_json without its line and column: the line is always 1 here.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ")

@@ -32,7 +32,7 @@ pub struct FeedFile {
     records: u32,
 }
 
-/// What a column is used for decides what may stand in it.
+/// Use of a column; it decides which values the column may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     /// In the value of a header.
@@ -113,7 +113,7 @@ impl FeedFile {
         &self.digest
     }
 
-    /// How many records, at least 1.
+    /// Number of records, at least 1.
     pub fn records(&self) -> u32 {
         self.records
     }
@@ -123,7 +123,7 @@ impl FeedFile {
         &self.columns
     }
 
-    /// What stands against the use of a column; none: nothing.
+    /// Reason why a column cannot be used this way; none: it can.
     pub fn fault(&self, column: &str, wanted: Use) -> Option<String> {
         self.table(&[(column.to_owned(), wanted)])
             .err()

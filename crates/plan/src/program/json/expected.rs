@@ -18,7 +18,7 @@ impl Expected {
         }
     }
 
-    /// Whether `raw` is the same JSON value: numbers by their value, members in any order.
+    /// True if `raw` is the same JSON value: numbers by their value, members in any order.
     pub fn is(&self, raw: &[u8]) -> bool {
         raw == self.bytes
             || serde_json::from_slice(raw).is_ok_and(|found: Value| same(&found, &self.value))
@@ -54,7 +54,7 @@ fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     }
 }
 
-/// Whether a float is exactly this whole number: 2^53 + 1 is not 2^53.
+/// True if a float is exactly this whole number: 2^53 + 1 is not 2^53.
 fn is_float(whole: i128, float: &serde_json::Number) -> bool {
     float
         .as_f64()

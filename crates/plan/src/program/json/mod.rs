@@ -74,7 +74,7 @@ impl Path {
         is_valid(raw).then_some(raw)
     }
 
-    /// How many elements the array at this path has, or members the object; none when there is neither.
+    /// Number of elements of the array at this path, or of members of the object; none when there is neither.
     pub fn count(&self, body: &[u8]) -> Option<u64> {
         let raw = self.find(body)?;
         let mut scanner = Scanner { bytes: raw, at: 0 };
@@ -99,7 +99,7 @@ impl Path {
     }
 }
 
-/// What stands between `[` and `]`, and what follows.
+/// The text between `[` and `]`, and the rest after it.
 fn bracket<'a>(inside: &'a str, text: &str) -> Result<(Member, &'a str), String> {
     for quote in ['"', '\''] {
         let Some(quoted) = inside.strip_prefix(quote) else {
@@ -126,7 +126,7 @@ fn bracket<'a>(inside: &'a str, text: &str) -> Result<(Member, &'a str), String>
     }
 }
 
-/// Whether a body is one JSON value, as far as brackets and quotes tell.
+/// True if a body is one JSON value, judged by brackets and quotes only.
 pub(super) fn is_document(body: &[u8]) -> bool {
     let mut scanner = Scanner::new(body);
     let is_value = scanner.skip_value().is_some();

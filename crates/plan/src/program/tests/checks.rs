@@ -1,4 +1,4 @@
-//! How answers are judged, and what is kept of them.
+//! Verdicts on answers, and the parts of answers that are kept.
 
 use serde_json::{json, Value as Json};
 
@@ -51,7 +51,7 @@ fn an_answer_is_judged_by_status_then_checks_then_extractions() {
     assert!(!step.ends_iteration(Judgement::CheckFailed(1))); // what it extracts was there
 }
 
-/// What each check of a step says of one answer: passed `p`, failed `f`, not judged `-`.
+/// Verdict of each check of a step on one answer: passed `p`, failed `f`, not judged `-`.
 fn verdicts(checks: &Json, extract: &Json, status: u16, body: &str, response_ns: u64) -> String {
     let stream = compiled(json!([{"name": "a", "method": "GET", "path": "/",
         "expect": [200], "checks": checks, "extract": extract}]));

@@ -1,4 +1,4 @@
-//! What a plan may not ask for, and what is read when it is compiled.
+//! Plans that are refused, and files that are read when a plan is compiled.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Bytes of the requests sent.
 
 use serde_json::{json, Value as Json};
 
