@@ -1,4 +1,4 @@
-//! What calibrates a machine: a server that does nothing, and how punctual a sleep is.
+//! Calibration of a machine: a server that does nothing, and a measure of how punctually a sleep ends.
 //!
 //! The server belongs into a process of its own, on other cores than the load. It answers every request with the same
 //! 40 bytes, looks for the end of a head and at nothing else, and so costs hardly more than the two system calls that
@@ -40,7 +40,7 @@ impl Nothing {
         Ok(Nothing { listener, port })
     }
 
-    /// Where it listens.
+    /// Port on which it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -147,7 +147,7 @@ fn answer_all(poller: &mut Poller, inbox: &Receiver<TcpStream>, mut woken: UnixS
 /// One connection.
 struct Peer {
     socket: Socket,
-    /// How much of the end of a head the last bytes were.
+    /// Number of bytes of a head's end that the last bytes matched.
     matched: usize,
 }
 
@@ -173,7 +173,7 @@ impl Peer {
         }
     }
 
-    /// How many heads end in these bytes.
+    /// Number of heads that end in these bytes.
     fn heads(&mut self, bytes: &[u8], finder: &Finder<'_>) -> usize {
         if self.matched == 0 && bytes.ends_with(HEAD_END) {
             return finder.find_iter(bytes).count();
@@ -196,10 +196,10 @@ impl Peer {
     }
 }
 
-/// How punctual a thread that sleeps is, and what a look at the clock costs.
+/// Punctuality of a sleeping thread, and the cost of reading the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
-    /// How much later than asked for half of the sleeps ended.
+    /// Median lateness of the sleeps.
     pub late_p50_ns: u64,
     /// And 99 % of them.
     pub late_p99_ns: u64,

@@ -11,7 +11,7 @@ pub use sys::ThreadTimes;
 pub trait Clock {
     /// Nanoseconds since `t0`; never falls.
     fn now(&self) -> u64;
-    /// What the calling thread has used; zeros where unknown.
+    /// CPU use of the calling thread; zeros where unknown.
     fn thread_times(&mut self) -> ThreadTimes;
 }
 

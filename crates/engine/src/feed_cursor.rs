@@ -1,4 +1,4 @@
-//! Which record of its feeds an iteration gets: the cursors of one part of a stream. No file, no clock.
+//! Choice of feed records for an iteration: the cursors of one part of a stream. No file, no clock.
 //!
 //! Parts take records as they take arrivals: part i of n has records i, i + n, i + 2n ... so all parts together use a
 //! feed in order and none twice, on however many threads and machines. An iteration keeps its records to its end.
@@ -16,7 +16,7 @@ pub struct FeedCursors {
     records: Vec<u32>,
 }
 
-/// Where a part stands in one feed.
+/// Position of a part in one feed.
 #[derive(Debug)]
 struct Cursor {
     pick: Pick,
@@ -32,12 +32,12 @@ struct Cursor {
     is_used_up: bool,
 }
 
-/// What a part has used of one feed.
+/// Use of one feed by one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Iterations that were given a record.
     pub iterations: u64,
-    /// Whether an iteration wanted a record and there was none left.
+    /// True if an iteration wanted a record and there was none left.
     pub is_used_up: bool,
 }
 
@@ -128,7 +128,7 @@ impl FeedCursors {
         Records::new(&program.feeds, &self.records[first..first + feeds])
     }
 
-    /// What was used of each feed.
+    /// Use of each feed.
     pub fn used(&self) -> impl Iterator<Item = Used> + '_ {
         self.cursors.iter().map(|cursor| Used {
             iterations: cursor.taken,

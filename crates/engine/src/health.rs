@@ -1,4 +1,4 @@
-//! Whether the generator itself can be trusted: how busy, how late, how starved it was.
+//! Trust in the generator itself: how busy, how late and how starved it was.
 //!
 //! A load generator is on trial too. A thread that is always busy limits the throughput it measures; one
 //! that waits for a core or comes late lengthens the times that it measures.
@@ -28,7 +28,7 @@ pub const RUNQ_LIMIT: f64 = 0.05;
 /// long, and what was in flight meanwhile looks slow.
 pub const STALLED_LIMIT: f64 = 0.01;
 
-/// What the generator did in the measured part.
+/// Work of the generator in the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signs {
     /// Engine threads.
@@ -73,7 +73,7 @@ pub struct Health {
     runq_wait: Option<f64>,
     lag_p99_s: Option<f64>,
     lag_limit_s: f64,
-    /// Whether lateness alone marks the result.
+    /// True if lateness alone marks the result.
     is_marked_late: bool,
     requests_per_s: Option<f64>,
     /// Requests a second at which the busiest thread would have had no time left; more where a busy thread batches.
@@ -81,7 +81,7 @@ pub struct Health {
     cpu_s: f64,
     /// The worst that can be said.
     pub verdict: Verdict,
-    /// Why, in words, with the numbers.
+    /// Reasons in words, with the numbers.
     pub reasons: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ impl Health {
     }
 }
 
-/// Whether lateness is more than a millisecond, or a tenth of the service's own tail; never below the floor.
+/// True if lateness is more than a millisecond, or a tenth of the service's own tail; never below the floor.
 fn is_marked(lag_p99_s: Option<f64>, signs: &Signs) -> bool {
     let of_service = signs
         .service_p99_ns

@@ -1,7 +1,7 @@
-//! What the engine knows of a script that accompanies a load: it may make requests, pause before them and read answers.
+//! The engine's view of a script that accompanies a load: it may make requests, pause before them and read answers.
 //!
 //! A worker is generic over its script, as it is over its clock and its network: without one ([`NoScript`]) nothing of
-//! this is in the compiled loop. What a script is written in is known only to whoever implements [`Script`].
+//! this is in the compiled loop. Only the type that implements [`Script`] depends on the language of the script.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,29 +11,29 @@ use loadlens_http::whole::Framing;
 pub use loadlens_plan::program::Requests;
 use loadlens_record::recorder::Ended;
 
-/// What a script wants after one of its calls.
+/// Action that a script wants after one of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptSignal {
     /// Nothing.
     GoOn,
-    /// That its thread issues no more requests.
+    /// Its thread issues no more requests.
     EndThread,
-    /// That the whole run ends: it has failed.
+    /// The whole run ends: the script has failed.
     EndRun,
 }
 
 /// A script on one engine thread. Times are nanoseconds since the start of the load.
 pub trait Script: Send {
-    /// Whether there is one. Without a default: whoever passes calls on must pass this on too.
+    /// True if there is a script. Without a default: a type that passes calls on must pass this on too.
     const IS_THERE: bool;
 
-    /// Whether it makes each request; if not, all of them are what the program of the stream says.
+    /// True if it makes each request; if not, the program of the stream makes all of them.
     fn makes_requests(&self) -> bool;
 
-    /// Whether it says how long to pause before each request.
+    /// True if it sets the pause before each request.
     fn pauses(&self) -> bool;
 
-    /// Whether it reads answers.
+    /// True if it reads answers.
     fn reads_answers(&self) -> bool;
 
     /// Appends the next request to `out`; none: there is none, and [`Script::signal`] says what follows from it.
@@ -48,10 +48,10 @@ pub trait Script: Send {
     /// Takes notice of the end of a request within the measured part.
     fn ended(&mut self, ended: &Ended);
 
-    /// What it wants; asked after each of its calls.
+    /// Signal of the script; read after each of its calls.
     fn signal(&self) -> ScriptSignal;
 
-    /// Where it is, for whoever waits for it.
+    /// The script call under way, for a thread that waits for the script.
     fn watch(&self) -> Option<Arc<Watch>> {
         None
     }
@@ -135,11 +135,11 @@ impl<S: Script> Script for &mut S {
     }
 }
 
-/// Which call of a script has not come back, and since when: read by another thread, so that one that loops for ever
+/// The call of a script that has not come back, and its start: read by another thread, so that one that loops for ever
 /// cannot hold up the end of a run.
 #[derive(Debug)]
 pub struct Watch {
-    /// When the call began, plus 1; 0: none is under way.
+    /// Start of the call, plus 1; 0: none is under way.
     began: AtomicU64,
     call: AtomicUsize,
     names: Vec<String>,
@@ -176,16 +176,16 @@ impl Watch {
     }
 }
 
-/// What one thread of a run carries beside its part of the load.
+/// State of one thread of a run besides its part of the load.
 #[derive(Debug)]
 pub struct ScriptHost<S> {
     /// The script.
     pub script: S,
-    /// Where its requests come from.
+    /// Source of its requests.
     pub requests: Requests,
-    /// Whether the script wants to see answers.
+    /// True if the script wants to see answers.
     pub reads_answers: bool,
-    /// Where the thread connects to; none: to the target's addresses.
+    /// Address that the thread connects to; none: the target's addresses.
     pub address: Option<SocketAddr>,
 }
 

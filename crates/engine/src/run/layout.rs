@@ -1,4 +1,4 @@
-//! What runs where.
+//! Assignment of streams to threads.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,7 @@ pub fn thread_count(plan: &Plan) -> u32 {
     most.unwrap_or(1)
 }
 
-/// Which part of each stream thread `thread` carries.
+/// The part of each stream that thread `thread` carries.
 fn parts_of(plan: &Plan, thread: u32, threads: u32) -> Vec<(usize, Part)> {
     let mut offset = 0;
     let mut parts = Vec::new();
@@ -64,7 +64,7 @@ pub fn shards<'p>(
         .collect()
 }
 
-/// How many shards of load streams all threads have together.
+/// Number of shards of load streams on all threads together.
 pub fn load_shards(plan: &Plan, program: &Program, threads: u32) -> usize {
     let nowhere = vec![Vec::new(); plan.streams.len()];
     (0..threads)

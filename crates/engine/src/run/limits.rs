@@ -1,4 +1,4 @@
-//! What a run needs of this machine, and whether there is so much: descriptors, local ports, memory, cores.
+//! Needs of a run, checked against this machine: descriptors, local ports, memory, cores.
 //!
 //! Looked at before anything starts, so that a limit of our own is never taken for a fault of the service. What cannot
 //! work is refused with both numbers; what may not work is said, and stands in the result.
@@ -15,26 +15,26 @@ use loadlens_sys as sys;
 use super::layout;
 use super::machine::Machine;
 
-/// Descriptors beside connections: poller and schedstat of each thread, files of the record, what others open meanwhile.
+/// Descriptors besides connections: poller and schedstat of each thread, files of the record, other code's files.
 const SPARE_DESCRIPTORS: u64 = 32;
-/// Memory beside connections: buffers, the counts of the present interval, what a thread keeps.
+/// Memory besides connections: buffers, the counts of the present interval, the state of each thread.
 const MEMORY_OF_A_RUN: u64 = 24 << 20;
 const MEMORY_OF_A_THREAD: u64 = 4 << 20;
 /// A user, its connection and its timers, and what the kernel keeps for an idle socket.
 const MEMORY_OF_A_CONNECTION: u64 = 6 << 10;
 /// Address space of a thread: its stack, its log buffers, an arena of the allocator.
 const ADDRESSES_OF_A_THREAD: u64 = 80 << 20;
-/// How long Linux keeps the port of a connection that we ended first.
+/// Time for which Linux keeps the port of a connection that we ended first.
 const TIME_WAIT_S: f64 = 60.0;
 /// And where it takes such ports again (`tcp_tw_reuse`).
 const REUSE_AFTER_S: f64 = 1.0;
 /// From this share of the local ports on a result says so.
 const NEARLY: f64 = 0.7;
 
-/// Why this machine cannot carry a run.
+/// Reason why this machine cannot carry a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// What is too little, with both numbers.
+    /// The resource that is too small, with both numbers.
     pub what: String,
     /// One thing to try.
     pub advice: String,
@@ -58,7 +58,7 @@ impl From<io::Error> for Shortage {
     }
 }
 
-/// How long the port of a connection to a stream's target is gone after we ended it first.
+/// Seconds for which the port of a connection to a stream's target is gone after we ended it first.
 pub(super) fn port_is_held_s(machine: &Machine, stream: &Stream) -> f64 {
     let is_near = is_loopback(&stream.target.host);
     if machine.reuse == 1 || (machine.reuse == 2 && is_near) {
@@ -73,20 +73,20 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether all connections of a stream will be there: those of closed loops and of pools will, an open stream begins
+/// True if all connections of a stream will be there: those of closed loops and of pools will, an open stream begins
 /// only what its arrivals need.
 fn is_sure(stream: &Stream) -> bool {
     matches!(stream.workload, Workload::Closed { .. }) || stream.connection.pool.is_some()
 }
 
-/// What a plan needs.
+/// Needs of a plan.
 struct Needs {
     threads: u64,
     /// Connections that will be there.
     sure: u64,
     /// Connections that may be there.
     most: u64,
-    /// Bytes of address space beside connections.
+    /// Bytes of address space besides connections.
     addresses: u64,
 }
 
@@ -238,7 +238,7 @@ fn ports_that_may_run_out<'a>(
     })
 }
 
-/// What a stream did with local ports.
+/// Use of local ports by a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ports {
     /// Connections that we ended, whose ports are held for a while.
@@ -248,7 +248,7 @@ pub(super) struct Ports {
     pub(super) elapsed_s: f64,
 }
 
-/// Whether the local ports for one target came near their end; `Ports` of the whole run.
+/// Warns if the local ports for one target nearly ran out; `Ports` of the whole run.
 pub(super) fn ports_nearly_gone(machine: &Machine, stream: &Stream, used: Ports) -> Option<String> {
     let ports = machine.ports?;
     let held_s = port_is_held_s(machine, stream);

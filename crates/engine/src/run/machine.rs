@@ -1,4 +1,4 @@
-//! What this machine has to give to a run, as the system tells it; what it does not tell is unknown, not zero.
+//! Resources of this machine as the system reports them; a value that it does not report is unknown, not zero.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use loadlens_sys as sys;
 
-/// How much there is.
+/// Resources of the machine.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     /// Descriptors that are open now.

@@ -30,7 +30,7 @@ use crate::worker::{Control, STOP_AHEAD};
 
 pub use limits::Shortage;
 
-/// Why a run could not be made.
+/// Reason why a run could not be made.
 #[derive(Debug)]
 pub enum Refusal {
     /// The plan is bad.
@@ -39,7 +39,7 @@ pub enum Refusal {
     Machine(Shortage),
 }
 
-/// What threads and callers share about a run that was started.
+/// State of a started run that threads and callers share.
 pub(crate) struct Started {
     control: Arc<Control>,
     live: Arc<Mutex<Live>>,
@@ -49,11 +49,11 @@ pub(crate) struct Started {
     t0_unix_ns: u64,
     /// By stream.
     targets: Vec<resolve::Resolved>,
-    /// What was known to be able to go wrong before the start.
+    /// Warnings made before the start.
     notes: Vec<String>,
 }
 
-/// How a run ended: the result as JSON, or what went wrong with the engine itself.
+/// End of a run: the result as JSON, or a fault of the engine itself.
 type Ending = Result<String, String>;
 
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl Run {
         })
     }
 
-    /// What may go wrong on this machine, known before the start; it stands in the result too.
+    /// Warnings about this machine, made before the start; the result repeats them.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -147,7 +147,7 @@ impl Run {
         self.begin(script_hosts).map(|_| ())
     }
 
-    /// How many engine threads it has.
+    /// Number of engine threads.
     pub fn threads(&self) -> u32 {
         layout::thread_count(&self.plan)
     }
@@ -187,7 +187,7 @@ impl Run {
         Ok(given_back)
     }
 
-    /// Where the run stands, as JSON; cheap, any time.
+    /// Progress of the run as JSON; cheap, any time.
     pub fn progress(&self) -> String {
         let has_ended = self.end.lock().is_some();
         progress::snapshot(&self.plan, self.started.as_deref(), has_ended).to_string()

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use loadlens_plan::{Plan, Stream};
 
-/// Where a stream's requests go.
+/// Resolved addresses of a stream's target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
     /// IPv4 first; empty where the name has none.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// How long the name took; none for an address, which needs no looking up.
+    /// Duration of the look-up; none for an address, which needs no looking up.
     pub(crate) took_ns: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn resolve(plan: &Plan) -> Vec<Resolved> {
             let (tell, told) = channel();
             let name = host.to_owned();
             let asking = thread::Builder::new().name("loadlens-resolve".to_owned());
-            // Without a thread nobody tells, and the name has no address.
+            // If no thread can start, the channel closes and the name has no address.
             let _ = asking.spawn(move || tell.send(look_up(&name)));
             asked.push((host, told));
         }

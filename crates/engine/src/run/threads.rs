@@ -34,18 +34,18 @@ use super::{layout, result, End, Started};
 /// Chunks of the sample log of each thread: a third of a second at 200,000 rows a second.
 const SAMPLE_CHUNKS: usize = 16;
 const CONNECTION_CHUNKS: usize = 4;
-/// How often the collector looks.
+/// Period of the collector.
 const COLLECT_EVERY: Duration = Duration::from_millis(20);
 /// Between the moment that all threads are ready and `t0`.
 const START_AHEAD: u64 = MILLISECOND;
-/// Bytes of answers and unsent requests that all threads together keep beside 64 KiB a connection.
+/// Bytes of answers and unsent requests that all threads together keep besides 64 KiB per connection.
 const STORE_BYTES: usize = 24 << 20;
 const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
 
-/// How long after the end of a run, beyond its drain and its slowest time-out, a script may still be in a call.
+/// Time after the end of a run, beyond its drain and its slowest time-out, that a script call may still take.
 const PATIENCE_WITH_SCRIPTS: u64 = 500 * MILLISECOND;
 
-/// What all threads of a run share.
+/// State that all threads of a run share.
 pub(super) struct RunContext<'a> {
     pub(super) plan: &'a Arc<Plan>,
     pub(super) program: &'a Arc<Program>,
@@ -54,7 +54,7 @@ pub(super) struct RunContext<'a> {
     pub(super) end: &'a Arc<End>,
 }
 
-/// What a worker thread is given.
+/// Inputs of a worker thread.
 struct ThreadContext<S> {
     number: u32,
     threads: u32,
@@ -373,7 +373,7 @@ impl<S: Script> Begin<'_, S> {
     }
 }
 
-/// Whether each thread has a core that nothing else needs, so that polling for a due time takes nothing from the
+/// True if each thread has a core that nothing else needs, so that polling for a due time takes nothing from the
 /// service: cores were set aside for them, or half of all are left when the threads and the collector have theirs.
 fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
     match &plan.cpus {
@@ -399,7 +399,7 @@ fn prepare<S>(context: &ThreadContext<S>) -> io::Result<Epoll> {
     Epoll::new(EVENTS)
 }
 
-/// What the supervisor needs to conclude a run.
+/// Inputs of the supervisor's conclusion of a run.
 struct Concludes {
     plan: Arc<Plan>,
     program: Arc<Program>,
@@ -436,7 +436,7 @@ impl Concludes {
     }
 }
 
-/// Collects while the workers run, then joins them and tells the result.
+/// Collects while the workers run, then joins them and sends the result.
 fn supervise(
     mut collector: Collector,
     mut workers: Vec<JoinHandle<Option<WorkerEnd>>>,

@@ -1,7 +1,7 @@
 //! One virtual user as a state machine without I/O: what comes next after what happened.
 //!
 //! It knows iterations, steps, pauses and back-off. It does not know connections, sockets or histograms:
-//! the worker tells it that a request ended and does what it answers. Both sides are plain values.
+//! the worker reports that a request ended and carries out the answer. Both sides are plain values.
 
 use loadlens_base::units::{MILLISECOND, SECOND};
 use loadlens_base::Random;
@@ -18,7 +18,7 @@ pub const LONGEST_BACK_OFF: u64 = SECOND;
 /// "No connection".
 pub const NONE: u32 = u32::MAX;
 
-/// Where a user is.
+/// Phase of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
@@ -40,13 +40,13 @@ pub enum Phase {
 /// One user of a closed stream, or one place of an open one.
 #[derive(Clone, Debug, Default)]
 pub struct User {
-    /// When the current request is or was due.
+    /// Due time of the current request.
     pub due: u64,
     /// From when on it could be issued: due, or when it got the connection or place that it waited for.
     pub ready: u64,
-    /// When it was issued.
+    /// Time at which it was issued.
     pub sent: u64,
-    /// When the first byte of its answer came; 0: not yet.
+    /// Time of the first byte of its answer; 0: not yet.
     pub first: u64,
     /// Its number in the stream.
     pub seq: u64,
@@ -60,26 +60,26 @@ pub struct User {
     pub step: u16,
     /// Position in the flow of its scenario.
     pub at: u16,
-    /// Where it is.
+    /// Phase of the user.
     pub phase: Phase,
     /// Failed connects in a row.
     pub failed_connects: u8,
     /// Addresses of the target that the current request has tried.
     pub tried: u8,
-    /// Whether a timer for its deadline is pending.
+    /// True if a timer for its deadline is pending.
     pub watched: bool,
 }
 
-/// What happened.
+/// Event that a user reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A closed user enters; its first request is due at its `due`.
     Join,
     /// An arrival, already counted as due at `due`, takes this place.
     Arrive {
-        /// When.
+        /// Due time.
         due: u64,
-        /// When there was a place for it.
+        /// Time at which there was a place for it.
         ready: u64,
         /// Index of its scenario.
         scenario: usize,
@@ -88,14 +88,14 @@ pub enum Event {
     Due,
     /// The request ended.
     Ended {
-        /// Whether the other steps of the iteration are to be left out.
+        /// True if the other steps of the iteration are to be left out.
         ends_iteration: bool,
-        /// Whether no connection came to stand, and the user is to pause before it tries again.
+        /// True if connecting failed, and the user is to pause before it tries again.
         backs_off: bool,
     },
 }
 
-/// What is to be done.
+/// Action for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Issue the current request.
@@ -106,7 +106,7 @@ pub enum Action {
     Leave,
 }
 
-/// What users of one stream share on a thread; one is borrowed for each step.
+/// State that users of one stream share on a thread; one is borrowed for each step.
 #[derive(Debug)]
 pub struct Scratch<'a> {
     /// Scenarios and steps.
@@ -115,11 +115,11 @@ pub struct Scratch<'a> {
     pub random: &'a mut Random,
     /// Pause between iterations; none: an open stream, whose users do one iteration.
     pub think: Option<Think>,
-    /// When iterations of this user are due; none: after the pause.
+    /// Due times of this user's iterations; none: after the pause.
     pub timing: Option<Timing<'a>>,
     /// Requests that may still become due.
     pub quota: &'a mut Quota,
-    /// What the user has extracted, when the stream extracts at all.
+    /// Values that the user has extracted, when the stream extracts at all.
     pub values: Option<&'a mut Values>,
     /// Records of the feeds, when the stream uses any.
     pub feed_cursors: Option<&'a mut FeedCursors>,
@@ -127,11 +127,11 @@ pub struct Scratch<'a> {
     pub index: u32,
     /// Steps that were left out by this event.
     pub skipped: u16,
-    /// Whether an iteration began with this event.
+    /// True if an iteration began with this event.
     pub has_begun: bool,
 }
 
-/// When the next request is due.
+/// Due time of the next request.
 enum Next {
     /// After a pause.
     In(u64),
@@ -139,7 +139,7 @@ enum Next {
     At(u64),
 }
 
-/// How many requests may still become due, and their numbers in the stream.
+/// Number of requests that may still become due, and their numbers in the stream.
 ///
 /// The two are apart because an open stream's request is due when it arrives and gets its number when
 /// it is taken out of the backlog.
@@ -183,7 +183,7 @@ impl Quota {
         self.left = 0;
     }
 
-    /// Whether there is none left.
+    /// True if there is none left.
     pub fn is_used_up(&self) -> bool {
         self.left == 0
     }
@@ -200,7 +200,7 @@ impl User {
         }
     }
 
-    /// Whether its request is issued and has not ended.
+    /// True if its request is issued and has not ended.
     pub fn is_in_flight(&self) -> bool {
         matches!(self.phase, Phase::Connecting | Phase::InFlight)
     }

@@ -1,4 +1,4 @@
-//! One user, told what happened, with times by hand.
+//! One user, driven by events with times set by hand.
 
 use super::*;
 use loadlens_plan::arrival::timetable::Timetable;

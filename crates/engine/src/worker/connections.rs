@@ -7,7 +7,7 @@ use crate::user::NONE;
 
 use super::reply::Reply;
 
-/// Where a connection is.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The place is free.
@@ -20,7 +20,7 @@ pub enum State {
     Busy,
 }
 
-/// What of a request has not left yet.
+/// Part of a request that has not left yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
     /// Everything left.
@@ -37,13 +37,13 @@ pub struct Connection<H> {
     /// The transport's name for it; none while the place is free.
     pub handle: Option<H>,
     generation: u32,
-    /// Where it is.
+    /// State of the connection.
     pub state: State,
     /// Index of its shard in the worker.
     pub shard: u8,
     /// Index of the address that it was begun to.
     pub address: u8,
-    /// Its user: who asks over it, or whom it is kept for; [`NONE`]: nobody.
+    /// Its user: the one that sends over it, or for which it is kept; [`NONE`]: no user.
     pub user: u32,
     /// Number in its stream.
     pub number: u32,
@@ -51,15 +51,15 @@ pub struct Connection<H> {
     pub issued: u32,
     /// Answers that came over it.
     pub answered: u32,
-    /// When connecting began.
+    /// Time at which connecting began.
     pub opened: u64,
-    /// When it stood; 0: not yet.
+    /// Time at which it was established; 0: not yet.
     pub established: u64,
     /// Bytes that came.
     pub bytes_in: u64,
-    /// What follows from the request of a script that is under way.
+    /// Framing that follows from the script's request under way.
     pub framing: Framing,
-    /// What of the request has not left yet.
+    /// Part of the request that has not left yet.
     pub unsent: Unsent,
     /// The answer being read.
     pub reply: Reply,
@@ -173,7 +173,7 @@ impl<H: Copy> Connections<H> {
         self.free.push(index);
     }
 
-    /// How many are there, places that are reserved included.
+    /// Number of connections, reserved places included.
     pub fn count(&self) -> usize {
         self.slots.len() - self.free.len()
     }

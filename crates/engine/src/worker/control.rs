@@ -1,4 +1,4 @@
-//! What the threads of a run share: when its measured part ends.
+//! State that the threads of a run share: the end of its measured part.
 //!
 //! A part that ends by itself ends with the last answer of its last load, a moment that has passed when it is known.
 //! Threads that carry none of the load any more therefore look here at each reading of their clocks, and no end lies
@@ -19,7 +19,7 @@ pub struct Control {
     is_stopped: AtomicBool,
     /// Parts of load streams that have not ended.
     load_left: AtomicUsize,
-    /// When the last request of the parts that have ended ended.
+    /// End of the last request of the parts that have ended.
     last: AtomicU64,
     /// The end lies nowhere before this.
     counted: Mutex<u64>,
@@ -45,7 +45,7 @@ impl Control {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody asked for an early end.
+    /// True if a caller requested an early end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -56,7 +56,7 @@ impl Control {
         self.end_at(at);
     }
 
-    /// A thread will cut up to `now`: from here on the end lies behind that, unless it was told before.
+    /// A thread will cut up to `now`: from here on the end lies behind that, unless it was set before.
     pub(super) fn cut(&self, now: u64) {
         let mut counted = self.counted();
         if now < self.end() {

@@ -1,4 +1,4 @@
-//! What becomes of users, requests and connections between sending and receiving: the next step, the end
+//! Changes of users, requests and connections between sending and receiving: the next step, the end
 //! of a request, the release and the end of a connection.
 
 use loadlens_base::Outcome;
@@ -17,11 +17,11 @@ use super::shard::Arrival;
 use super::timers::{Kind, Timer, UserRef};
 use super::Worker;
 
-/// Which side ended a connection, as the record numbers it.
+/// Side that ended a connection, as the record numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum ClosedBy {
-    /// Nobody: it was open when the run ended.
+    /// Neither side: it was open when the run ended.
     Nobody = 0,
     /// We.
     Client = 1,
@@ -31,7 +31,7 @@ pub(super) enum ClosedBy {
     Error = 3,
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
@@ -161,7 +161,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let step = shard.program.scenarios[arrival.scenario].first_step;
         self.recorder.due(shard.stream, step);
         let Some(open) = &shard.open else { return };
-        // A place that becomes free is taken at once by the oldest arrival: where there is one, nobody waits.
+        // A place that becomes free is taken at once by the oldest arrival: where there is a place, no arrival waits.
         if shard.has_place() {
             if let Some(arrival) = shard.take_backlog() {
                 self.start_arrival(index, arrival, arrival.due, now);
@@ -369,13 +369,13 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         Some(user)
     }
 
-    /// Where the TLS handshake of a connection stands.
+    /// State of a connection's TLS handshake.
     pub(super) fn handshake(&self, index: u32) -> Handshake {
         let handle = self.connections.get(index).handle;
         handle.map_or(Handshake::None, |handle| self.net.handshake(handle))
     }
 
-    /// Ends a connection, which leaves room for that of somebody who waits. `outcome` is that of connecting.
+    /// Ends a connection, which leaves room for that of a waiting request. `outcome` is that of connecting.
     pub(super) fn close(&mut self, index: u32, side: ClosedBy, outcome: Outcome, now: u64) {
         let connection = self.connections.get(index);
         let (shard_index, user) = (connection.shard, connection.user);

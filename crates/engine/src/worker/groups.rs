@@ -29,9 +29,9 @@ pub struct OpenRuns {
 struct Run {
     group: u16,
     course: Course,
-    /// When its first request was due.
+    /// Due time of its first request.
     due: u64,
-    /// When that was issued.
+    /// Time at which that was issued.
     sent: u64,
 }
 

@@ -57,9 +57,9 @@ const BATCH_NS: u64 = 50 * MICROSECOND;
 /// Polling begins so long before a due time, where a thread has a core of its own: a sleeping core is late by that
 /// much in one of a thousand wakings, on a virtual machine.
 const SPIN: u64 = 250 * MICROSECOND;
-/// How often counts are made visible.
+/// Period at which counts are made visible.
 const PUBLISH_EVERY: u64 = 10 * MILLISECOND;
-/// How often rows of the logs go to the collector even when few: what a kill may cost.
+/// Period at which rows of the logs go to the collector even when few: a kill loses at most this much.
 const HAND_OVER_EVERY: u64 = 250 * MILLISECOND;
 /// The drain of a run that was stopped is at most this long.
 const DRAIN_OF_A_STOP: u64 = 1_000 * MILLISECOND;
@@ -69,12 +69,12 @@ const ARRIVALS_AT_ONCE: u32 = 64;
 /// not keep the thread from everything else.
 const SENDS_AT_ONCE: usize = 256;
 
-/// What a worker needs to know beside its shards.
+/// Settings of a worker besides its shards.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How long requests in flight may still finish after the end.
+    /// Time that requests in flight have to finish after the end.
     pub drain_ns: u64,
-    /// Whether the thread has a core of its own and may poll for due times.
+    /// True if the thread has a core of its own and may poll for due times.
     pub may_spin: bool,
     /// Wall clock at `t0`.
     pub t0_unix_ns: u64,
@@ -82,7 +82,7 @@ pub struct Settings {
     pub store_bytes: usize,
 }
 
-/// What was still open at the end, for each step.
+/// Requests still open at the end, for each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// Due and never issued.
@@ -91,7 +91,7 @@ pub struct Unfinished {
     pub in_flight: u64,
 }
 
-/// What a worker leaves.
+/// Final state of a worker.
 pub struct WorkerEnd {
     /// By step, over all streams.
     pub unfinished: Vec<Unfinished>,
@@ -101,11 +101,11 @@ pub struct WorkerEnd {
     pub leftover: Leftover,
     /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.
     pub checks: Vec<Vec<CheckTally>>,
-    /// What its secured connections agreed on.
+    /// TLS parameters negotiated on its connections.
     pub negotiated: Vec<Negotiated>,
-    /// When it ended.
+    /// Time at which it ended.
     pub at: u64,
-    /// Buffers of answers and requests that nobody gave back; anything but 0 is a leak.
+    /// Buffers of answers and requests that were never given back; anything but 0 is a leak.
     pub buffers_lost: usize,
 }
 
@@ -119,7 +119,7 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     /// Users whose request is due, in order.
     ready: VecDeque<UserRef>,
     events: Vec<Ready>,
-    /// When the last wait began.
+    /// Start of the last wait.
     waited_at: u64,
     served: ServedUntil,
     stalls: Stalls,
@@ -137,7 +137,7 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     unfinished: Vec<Unfinished>,
     in_flight: u32,
     end: u64,
-    /// Whether a load of this thread has not ended: until then the measured part does not end by itself.
+    /// True if a load of this thread has not ended: until then the measured part does not end by itself.
     has_load: bool,
     /// The next moment that changes what is recorded: a cut or the end. 0: another thread may end the measured part
     /// at any moment, so each reading of the clock looks.
@@ -307,7 +307,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         self.set_horizon();
     }
 
-    /// What checks have said so far belongs to the interval that ends now.
+    /// Adds the check results so far to the interval that ends now.
     fn note_checks(&mut self) {
         for shard in &self.shards {
             let first = shard.program.first_check;
@@ -421,7 +421,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         }
     }
 
-    /// When something will be due, and whether it is an arrival.
+    /// Time at which something will be due, and true if it is an arrival.
     fn next_due(&self) -> (u64, bool) {
         let timer = self.timers.next().unwrap_or(u64::MAX);
         let arrivals = self.shards.iter().filter_map(StreamShard::next_arrival);
@@ -477,7 +477,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         self.see(woken); // after it is credited to the interval in which the wait began
     }
 
-    /// Receives what the events tell, in batches, each followed by what is to be sent.
+    /// Receives the data that events announce, in batches, each followed by the sends that result.
     fn serve_events(&mut self) {
         let mut began = self.last;
         let mut served = 0;
@@ -520,7 +520,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         }
     }
 
-    /// Ends the loads that have nothing more to do, also where no answer told it: arrivals that were all dropped, say.
+    /// Ends the loads that have nothing more to do, also where no answer showed it: all arrivals dropped, say.
     fn end_shards(&mut self, now: u64) {
         for index in 0..self.shards.len() {
             self.end_shard_if_over(index, now);

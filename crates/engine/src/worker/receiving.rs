@@ -122,7 +122,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 }
             }
         }
-        // Edge-triggered: nobody will tell again of what is already there.
+        // Edge-triggered: no further event reports bytes that are already there.
         self.more.push(token);
         self.now()
     }
@@ -232,7 +232,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         self.go_on(who, end, now);
     }
 
-    /// Who ends the connection after an answer; none: it is used again.
+    /// Side that ends the connection after an answer; none: it is used again.
     #[inline]
     fn reason_to_close(
         &mut self,

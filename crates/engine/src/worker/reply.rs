@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// What the bytes so far amount to.
+/// State of an answer after the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fed {
     /// The answer goes on.
@@ -102,14 +102,14 @@ pub enum Fed {
     Whole {
         /// Bytes of the input that belong to the answer.
         consumed: usize,
-        /// Where head and body stand.
+        /// Positions of head and body.
         place: Place,
     },
     /// It cannot be read on.
     Broken(Violation),
 }
 
-/// Where the parts of a whole answer stand that the step needs.
+/// Positions of those parts of a whole answer that the step needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the input: the head from..to, then the body up to `end`.
@@ -123,14 +123,14 @@ pub enum Place {
     },
     /// In the store: `head_len` bytes of head, then the body.
     Store {
-        /// Which buffer.
+        /// Index of the buffer.
         buffer: u32,
         /// Length of the head.
         head_len: usize,
     },
 }
 
-/// How far one answer has been read.
+/// Progress of reading one answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// Of the final response, once its head is whole.
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!((store.lent(), store.held), (0, 0));
     }
 
-    /// What an answer fed in these pieces comes to: outcome, head, body, bytes counted.
+    /// Result of an answer fed in these pieces: outcome, head, body, bytes counted.
     #[derive(Debug, PartialEq)]
     struct Read {
         fed: Result<usize, &'static str>,

@@ -15,7 +15,7 @@ use super::exchange::{why, ClosedBy, End};
 use super::timers::{Kind, Timer, UserRef};
 use super::{Worker, SENDS_AT_ONCE};
 
-/// Where connections do not stand at once, every so many-th is tried all the same.
+/// Where connections are not established at once, one in this many is tried all the same.
 const TRY_AGAIN: u32 = 64;
 
 impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
@@ -205,7 +205,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         self.record_end(who, None, 0, end, now);
         self.go_on(who, end, now);
-        // The connection that did not come about leaves room for somebody who waits for one.
+        // The failed connection leaves room for a request that waits for one.
         self.call_next(who.shard, now);
     }
 

@@ -23,8 +23,8 @@ use super::groups::OpenRuns;
 const WORTH_SPLITTING: u32 = 32;
 /// Arrivals a second that one thread carries at ease.
 const RATE_OF_A_THREAD: f64 = 5_000.0;
-/// How long users pause after failed connects in a load that only its requests or iterations end, once a connection
-/// has stood: a service that restarts is back by then.
+/// Users pause after failed connects until this long after the last established connection, in a load that only its
+/// requests or iterations end: a service that restarts is back by then.
 const PATIENCE: u64 = 10 * SECOND;
 /// The due time of an arrival that does not come.
 const NEVER: u64 = u64::MAX;
@@ -37,7 +37,7 @@ const FEEDS: u64 = 8;
 /// One arrival of an open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Due time.
     pub due: u64,
     /// Index of its scenario.
     pub scenario: usize,
@@ -62,18 +62,18 @@ impl Arrivals {
 /// The arrivals of an open stream.
 #[derive(Debug)]
 pub struct Open {
-    /// Where becoming due is.
+    /// Arrivals that become due.
     head: Arrivals,
-    /// Where starting is.
+    /// Arrivals that start.
     tail: Arrivals,
     next: Arrival,
     /// Arrivals between tail and head: due and not started.
     pub backlog: u64,
-    /// What happens when all places are taken.
+    /// Treatment of an arrival when all places are taken.
     pub overflow: Overflow,
     /// Iterations under way at once.
     places: u32,
-    /// Whether an arrival found no record of a feed: there are no more.
+    /// True if an arrival found no record of a feed: there are no more.
     is_dry: bool,
     free: Vec<u32>,
 }
@@ -83,27 +83,27 @@ pub struct Open {
 pub struct StreamShard<'p> {
     /// Index of the stream in the plan.
     pub stream: u8,
-    /// What the stream is for.
+    /// Purpose of the stream.
     pub role: Role,
     /// Its scenarios.
     pub program: &'p StreamProgram,
-    /// Where it connects to; empty: the name was not resolved.
+    /// Addresses to connect to; empty: the name was not resolved.
     pub addresses: Vec<SocketAddr>,
     /// The address in use.
     pub address: usize,
-    /// Whether a connection has ever stood: from then on the address stays.
+    /// True if a connection was ever established: from then on the address stays.
     pub connected_once: bool,
-    /// When a connection last came to stand; 0: none has.
+    /// Time at which a connection was last established; 0: none was.
     pub stood_at: u64,
-    /// Whether a duration ends the load in any case.
+    /// True if a duration ends the load in any case.
     has_duration: bool,
-    /// Whether the last connection that was asked stood as soon as it was begun, as within one machine.
+    /// True if the last connection checked was established as soon as it was begun, as within one machine.
     pub stands_at_once: bool,
     /// From issue to the last byte.
     pub timeout: u64,
     /// Requests that a connection carries.
     pub requests_per_connection: u32,
-    /// Whether each user has a connection of its own.
+    /// True if each user has a connection of its own.
     pub is_sticky: bool,
     /// Connections at once.
     pub max_connections: u32,
@@ -113,27 +113,27 @@ pub struct StreamShard<'p> {
     pub idle: VecDeque<u64>,
     /// Users who wait for a connection.
     pub queue: VecDeque<u32>,
-    /// Those who have waited and for whose connection there is room now: they are ready, and still count as queueing.
+    /// Users whose wait is over because there is room for their connection: ready, and still counted as queueing.
     pub called: u32,
     /// Users, or places of an open stream.
     pub users: Vec<User>,
     /// The last head of each step's answers, and behind them of answers to HEAD that a script has asked.
     pub known: Vec<KnownHead>,
-    /// What users have extracted; empty when the stream extracts nothing.
+    /// Values that users have extracted; empty when the stream extracts nothing.
     pub values: Vec<Values>,
     /// Cookies of each user; empty when the stream keeps none.
     pub jars: Vec<Jar>,
-    /// Whose cookies they are.
+    /// Site that the cookies belong to.
     pub site: Site,
-    /// What its checks said so far, and what they are judged with.
+    /// Check results so far, and the tools to judge answers with.
     pub judging: Judging,
-    /// Which records of its feeds users have; none: the stream uses no feed.
+    /// Records of its feeds that users have; none: the stream uses no feed.
     pub feed_cursors: Option<Box<FeedCursors>>,
     /// The runs of groups that its users are in; none: the stream has no groups.
     pub open_runs: Option<Box<OpenRuns>>,
     /// Pause between iterations; none: an open stream.
     pub think: Option<plan::Think>,
-    /// When iterations of its users are due; none: after the pause.
+    /// Due times of its users' iterations; none: after the pause.
     pub timetable: Option<Box<Timetable>>,
     /// Its arrivals; none: a closed stream.
     pub open: Option<Open>,
@@ -143,15 +143,15 @@ pub struct StreamShard<'p> {
     pub random: Random,
     /// Users or iterations that have not ended.
     pub active: u32,
-    /// Those of them that pause.
+    /// Users among them that pause.
     pub pausing: u32,
-    /// Whether its end was told to the others.
+    /// True if its end was reported to the others.
     pub has_ended: bool,
     part: Part,
     next_connection: u64,
 }
 
-/// How many of the numbers below `total` belong to a part.
+/// Number of the numbers below `total` that belong to a part.
 pub fn count_of(total: u64, part: Part) -> u64 {
     total.saturating_sub(part.index).div_ceil(part.of)
 }
@@ -369,12 +369,12 @@ impl<'p> StreamShard<'p> {
         number as u32
     }
 
-    /// Whether it is a load that has not ended.
+    /// True if it is a load that has not ended.
     pub fn has_load(&self) -> bool {
         self.role == Role::Load && !self.has_ended
     }
 
-    /// Whether nothing more will come from this shard: all have left, or those who pause have no request left.
+    /// True if nothing more will come from this shard: all have left, or those who pause have no request left.
     #[inline]
     pub fn is_over(&self) -> bool {
         (self.active == 0 || (self.active == self.pausing && self.quota.is_used_up()))
@@ -384,7 +384,7 @@ impl<'p> StreamShard<'p> {
                 .is_none_or(|open| open.backlog == 0 && self.next_arrival().is_none())
     }
 
-    /// When its next arrival is due.
+    /// Due time of its next arrival.
     pub fn next_arrival(&self) -> Option<u64> {
         let open = self.open.as_ref()?;
         let due = open.next.due;
@@ -419,7 +419,7 @@ impl<'p> StreamShard<'p> {
         Some(open.tail.next(self.program))
     }
 
-    /// Whether an arrival could start.
+    /// True if an arrival could start.
     pub fn has_place(&self) -> bool {
         let has_place =
             |open: &Open| !open.free.is_empty() || (self.users.len() as u32) < open.places;
@@ -455,9 +455,9 @@ impl<'p> StreamShard<'p> {
         Some(place)
     }
 
-    /// Whether a closed user pauses before it connects again.
+    /// True if a closed user pauses before it connects again.
     ///
-    /// In a load that ends only by its requests or iterations the pauses would be its length: there, nobody waits for
+    /// In a load that ends only by its requests or iterations the pauses would be its length: there, no user waits for
     /// a service that has never been reached, nor for one that has been away for long.
     pub fn backs_off(&self, now: u64) -> bool {
         self.has_duration || (self.stood_at > 0 && now < self.stood_at.saturating_add(PATIENCE))

@@ -1,4 +1,4 @@
-//! What a thread may have missed: answers that lie in its sockets, and time in which it did not run.
+//! Events that a thread may have missed: answers that lie in its sockets, and time in which it did not run.
 
 use super::EVENTS;
 
@@ -9,7 +9,7 @@ use super::EVENTS;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ServedUntil {
     pub(super) until: u64,
-    /// When the present look at all connections began; a full buffer of events does not hold them all.
+    /// Start of the present look at all connections; a full buffer of events does not hold them all.
     began: u64,
     events: usize,
 }
@@ -34,7 +34,7 @@ impl ServedUntil {
     }
 }
 
-/// When the thread did not run, as far as it matters to the requests that are under way.
+/// Stalls of the thread, as far as they matter to the requests that are under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stalls {
     /// End and length; the oldest is overwritten first.
@@ -48,7 +48,7 @@ impl Stalls {
         self.next += 1;
     }
 
-    /// How long the thread did not run after `from`, by the stalls that are still known.
+    /// Time for which the thread did not run after `from`, by the stalls that are still recorded.
     pub(super) fn since(&self, from: u64) -> u64 {
         let after = |(end, length): &(u64, u64)| (*length).min(end.saturating_sub(from));
         self.last.iter().map(after).sum()

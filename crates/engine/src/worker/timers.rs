@@ -16,7 +16,7 @@ pub struct UserRef {
     pub user: u32,
 }
 
-/// What is to be looked at.
+/// Reason for a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The end of a pause.
@@ -28,11 +28,11 @@ pub enum Kind {
 /// One entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
-    /// When.
+    /// Time at which the timer fires.
     pub at: u64,
-    /// Who.
+    /// User of the timer.
     pub who: UserRef,
-    /// What.
+    /// Kind of the timer.
     pub kind: Kind,
 }
 
@@ -55,7 +55,7 @@ impl Timers {
         self.heap.push(Reverse(timer));
     }
 
-    /// When the first is to be looked at.
+    /// Time at which the first timer fires.
     pub fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(timer)| timer.at)
     }

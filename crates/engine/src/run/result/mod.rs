@@ -124,7 +124,7 @@ impl Material<'_> {
         measured.iter().map(of_stream).sum()
     }
 
-    /// What is to be known about the machine: what was said before the start, and ports that nearly ran out.
+    /// Notes about the machine: warnings from before the start, and ports that nearly ran out.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.started.notes.clone();
         let Ok(machine) = Machine::look() else {
@@ -150,7 +150,7 @@ impl Material<'_> {
         notes
     }
 
-    /// What is to be known about the record itself.
+    /// Notes about the record itself.
     fn reasons(&self) -> Vec<String> {
         let mut reasons = self.collected.faults.clone();
         let lost_samples: u64 = self.ends.iter().map(|end| end.leftover.lost_samples).sum();

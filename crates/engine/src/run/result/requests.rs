@@ -35,7 +35,7 @@ impl Requests {
         self.skipped += other.skipped;
     }
 
-    /// Whether both equations of the law of counting hold.
+    /// True if both equations of the law of counting hold.
     pub(super) fn law_holds(&self) -> bool {
         self.due == self.issued + self.dropped + self.waiting
             && self.issued == self.answered() + self.failed + self.in_flight

@@ -1,4 +1,4 @@
-//! What the result says of one stream: its requests, its times, its steps, its errors and its connections.
+//! Result of one stream: its requests, its times, its steps, its errors and its connections.
 
 use std::collections::BTreeMap;
 
@@ -172,7 +172,7 @@ impl Material<'_> {
         [response.distribution(late), service.distribution(late)]
     }
 
-    /// What TLS did; null without it.
+    /// TLS results; null without TLS.
     fn tls(&self, index: usize, whole: &StreamSum) -> Value {
         let Some(tls) = &self.plan.streams[index].target.tls else {
             return Value::Null;
@@ -258,7 +258,7 @@ impl Material<'_> {
         program.groups.iter().enumerate().map(of_group).collect()
     }
 
-    /// What each check of a step said, over all threads.
+    /// Results of each check of a step, over all threads.
     fn checks(&self, stream: usize, step: &StepProgram) -> Vec<Value> {
         let of_check = |(number, name): (usize, &String)| {
             let mut sum = CheckTally::default();
@@ -288,7 +288,7 @@ impl Material<'_> {
         step.checks().iter().enumerate().map(of_check).collect()
     }
 
-    /// What the stream used of each of its feeds, all threads together.
+    /// Use of each feed of the stream, all threads together.
     pub(super) fn feeds(&self, index: usize) -> Vec<Value> {
         let used = |feed: usize| {
             let of_stream = self.ends.iter().flat_map(|end| &end.feeds);
