@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from loadlens import store
+from loadlens.record import is_record
 from loadlens.run.interrupts import Stopped
-from loadlens.run.study import run_study
+from loadlens.run.study_runner import run_study
 from tests import tiny
 study, record, cache = map(Path, sys.argv[1:4])
 try:

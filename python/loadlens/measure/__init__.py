@@ -1,0 +1,1 @@
+"""A record into figures: per trial, per case, per load curve, and the facts that rules may see."""
