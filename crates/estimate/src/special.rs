@@ -93,7 +93,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     t_quantile(p, 1e10)
 }
 
-/// Where `is_below` changes from true to false, to the last bit.
+/// The point at which `is_below` changes from true to false, to the last bit.
 fn bisected(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..200 {
         let middle = 0.5 * (low + high);

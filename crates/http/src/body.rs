@@ -44,14 +44,14 @@ enum State {
     Done,
 }
 
-/// What one call of [`BodyDecoder::decode`] did.
+/// Result of one call of [`BodyDecoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Bytes of the input that belong to this body; when done, what follows them does not.
     pub consumed: usize,
     /// Bytes of content among them.
     pub body_bytes: u64,
-    /// Whether the body is whole.
+    /// True if the body is complete.
     pub done: bool,
 }
 
@@ -76,7 +76,7 @@ impl BodyDecoder {
         }
     }
 
-    /// Whether the body is whole; true from the start when there is none.
+    /// True if the body is complete; true from the start when there is none.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
@@ -110,7 +110,7 @@ impl BodyDecoder {
         })
     }
 
-    /// Whether the body is whole when the connection ends here.
+    /// Returns an error unless the body is complete when the connection ends here.
     pub fn at_eof(self) -> Result<(), Truncated> {
         match self.state {
             State::Done | State::UntilClose => Ok(()),

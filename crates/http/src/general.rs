@@ -172,7 +172,7 @@ fn field(rest: &[u8]) -> Result<Option<Field<'_>>, Violation> {
     }
 }
 
-/// What the headers that decide length and reuse say.
+/// Values of the headers that decide length and reuse.
 #[derive(Default)]
 struct Fields {
     length: Length,

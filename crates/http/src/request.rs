@@ -1,4 +1,4 @@
-//! What may stand in a request, and how values are written into it so that it stays one request.
+//! Rules for the bytes of a request, and for values written into it, so that it stays one request.
 
 use super::response::TOKEN;
 
@@ -14,27 +14,27 @@ pub const OWN_HEADERS: [&str; 8] = [
     "trailer",
 ];
 
-/// Whether `text` may be a method or a header name (RFC 9110 5.6.2).
+/// True if `text` may be a method or a header name (RFC 9110 5.6.2).
 pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| TOKEN[*byte as usize])
 }
 
-/// Whether a byte may stand in a header value: no control byte but tab (RFC 9110 5.5).
+/// True if a byte may be part of a header value: no control byte but tab (RFC 9110 5.5).
 pub fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Whether a byte may stand as it is in path and query (RFC 3986 3.3 and 3.4, `%` taken as given).
+/// True if a byte may be part of path and query unescaped (RFC 3986 3.3 and 3.4, `%` taken as given).
 pub fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
 }
 
-/// Whether a text may stand as it is in path and query: only such bytes, and `%` before two digits.
+/// True if a text may be used unescaped in path and query: only such bytes, and `%` before two digits.
 pub fn is_target(text: &[u8]) -> bool {
     text.iter().all(|byte| is_target_byte(*byte)) && percent_is_whole(text)
 }
 
-/// Whether every `%` has two hexadecimal digits after it.
+/// True if every `%` has two hexadecimal digits after it.
 pub fn percent_is_whole(text: &[u8]) -> bool {
     text.iter().enumerate().all(|(at, byte)| {
         *byte != b'%'

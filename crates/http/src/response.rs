@@ -24,7 +24,7 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most header lines that are read.
 pub const MAX_HEADERS: usize = 256;
 
-/// How the end of the body is known (RFC 9112 6.3).
+/// Rule that ends the body (RFC 9112 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// There is no body.
@@ -37,27 +37,27 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What the head says.
+/// Content of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// 100 to 599.
     pub status: u16,
-    /// How the end of the body is known.
+    /// Rule that ends the body.
     pub framing: Framing,
-    /// Whether the server keeps the connection after this response.
+    /// True if the server keeps the connection after this response.
     pub keep_alive: bool,
     /// Bytes of the head, the blank line included.
     pub len: usize,
 }
 
 impl Head {
-    /// Whether this is an interim response (RFC 9110 15.2): the final one follows on the same connection.
+    /// True if this is an interim response (RFC 9110 15.2): the final one follows on the same connection.
     pub fn is_interim(&self) -> bool {
         self.status < 200
     }
 }
 
-/// Why an answer cannot be read on.
+/// Reason why an answer cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// It breaks RFC 9112; the text says how.
@@ -75,7 +75,7 @@ impl Violation {
         }
     }
 
-    /// What was wrong.
+    /// Fault in words.
     pub fn what(self) -> &'static str {
         match self {
             Violation::Malformed(what) | Violation::Limit(what) => what,
@@ -83,7 +83,7 @@ impl Violation {
     }
 }
 
-/// What [`parse_head`] found.
+/// Result of [`parse_head`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadResult {
     /// The head goes on after these bytes.
@@ -202,7 +202,7 @@ fn fast(buf: &[u8], request_was_head: bool) -> Option<Head> {
     })
 }
 
-/// Whether `head` has control bytes other than tabs and `lines` line ends.
+/// True if `head` has control bytes other than tabs and `lines` line ends.
 ///
 /// The caller has found every LF, with a CR before it, so two a line leave none over.
 #[inline]
@@ -219,7 +219,7 @@ fn has_stray_control(head: &[u8], lines: usize) -> bool {
     controls != 2 * lines
 }
 
-/// What the headers that matter said, as far as the fast way understands them.
+/// Values of the headers that matter, as far as the fast way understands them.
 #[derive(Default)]
 struct Said {
     length: Option<u64>,

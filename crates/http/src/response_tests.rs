@@ -101,7 +101,7 @@ fn as_literal(head: &Head) -> literal::Head {
     }
 }
 
-/// What httparse makes of a head: status and length, or an error, or none when it is not whole.
+/// Result of httparse for a head: status and length, or an error, or none when it is incomplete.
 fn by_httparse(head: &[u8]) -> Result<Option<(u16, usize)>, httparse::Error> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);

@@ -5,7 +5,7 @@
 
 use super::request::is_token;
 
-/// What follows from a request for its answer and its connection.
+/// Effects of a request on its answer and its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing(u8);
 
@@ -18,20 +18,20 @@ impl Framing {
         Framing(u8::from(is_head) * Self::HEAD + u8::from(closes) * Self::CLOSES)
     }
 
-    /// Whether the method is HEAD: its answer has no body.
+    /// True if the method is HEAD: its answer has no body.
     #[inline]
     pub fn is_head(self) -> bool {
         self.0 & Self::HEAD != 0
     }
 
-    /// Whether nothing may follow it on its connection.
+    /// True if nothing may follow it on its connection.
     #[inline]
     pub fn closes(self) -> bool {
         self.0 & Self::CLOSES != 0
     }
 }
 
-/// Why bytes are not one request.
+/// Reason why bytes are not one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotOne {
     /// In words.
@@ -110,7 +110,7 @@ fn first(bytes: &[u8], from: usize) -> Result<(Framing, usize), NotOne> {
     Ok((Framing::new(head.is_head, closes), end))
 }
 
-/// What is known of a request so far.
+/// State of a request read so far.
 struct Known {
     is_head: bool,
     is_old: bool,
@@ -180,7 +180,7 @@ fn content_length(value: &[u8]) -> Option<usize> {
     text.parse().ok()
 }
 
-/// Where a chunked body that begins at `at` ends.
+/// End of a chunked body that begins at `at`.
 fn chunks(bytes: &[u8], mut at: usize) -> Result<usize, NotOne> {
     loop {
         let begins = at;

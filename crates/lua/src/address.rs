@@ -29,7 +29,7 @@ pub fn address_in(value: &Value) -> Result<SocketAddr> {
     })
 }
 
-/// Why the last connect that a script tried came to nothing.
+/// Reason why the last connect that a script tried failed.
 pub type LastFailure = Arc<Mutex<Option<String>>>;
 
 /// Puts `lookup` and `connect` into the table `wrk`.

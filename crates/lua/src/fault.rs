@@ -1,4 +1,4 @@
-//! What went wrong in a script, in one line: where, and what Lua says of it. No stack traceback.
+//! Fault of a script, in one line: where, and Lua's message. No stack traceback.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// What Lua says, without the traceback.
+/// Lua's message, without the traceback.
 fn words(error: &Error) -> String {
     match error {
         Error::RuntimeError(text) => first_part(text).to_owned(),

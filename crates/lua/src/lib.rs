@@ -1,4 +1,4 @@
-//! Scripts of wrk: LuaJIT beside each thread of the engine.
+//! Scripts of wrk: one LuaJIT state for each thread of the engine.
 //!
 //! This is the only crate that knows Lua. The engine knows a script as a source of requests and a sink of answers
 //! (`loadlens_engine::script`), the control plane as a session of three phases: prepared, running on the engine's

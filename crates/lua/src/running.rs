@@ -24,7 +24,7 @@ const LONGEST_DELAY_MS: f64 = 366.0 * 86_400_000.0;
 /// One call: there if the script has a function of that name when its thread begins.
 struct Call {
     function: Function,
-    /// Where the function is defined, and its name.
+    /// Place of the function's definition, and its name.
     name: String,
 }
 
@@ -88,12 +88,12 @@ impl Running {
         Ok(&self.first.insert((bytes, framing)).0)
     }
 
-    /// What was counted.
+    /// Counts of the script's thread.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What went wrong in it.
+    /// Fault of the script.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }

@@ -18,7 +18,7 @@ use crate::stats::{Line, Stats, Told};
 use crate::tally::Tally;
 use crate::thread::{Shared, Thread};
 
-/// What the command line says.
+/// Values of the command line.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -38,16 +38,16 @@ pub struct Asked {
     pub args: Vec<String>,
     /// Engine threads.
     pub threads: u32,
-    /// How long a connect may take.
+    /// Time-out of a connect.
     pub timeout_ns: u64,
-    /// How long the load lasts.
+    /// Duration of the load.
     pub duration_ns: u64,
 }
 
 /// The percentiles that wrk shows.
 const SHOWN: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 
-/// What wrk's table says; times in microseconds, rates in answers per second.
+/// Values of wrk's table; times in microseconds, rates in answers per second.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figures {
     /// Latencies of answers.
@@ -66,21 +66,21 @@ pub struct Figures {
     pub p99_by_wrk: u64,
 }
 
-/// What `done` is told beside the statistics.
+/// Values that `done` gets besides the statistics.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// How long the load lasted, in microseconds.
+    /// Duration of the load, in microseconds.
     pub duration_us: u64,
     /// Answers.
     pub requests: u64,
     /// Bytes of answers.
     pub bytes: u64,
-    /// What failed.
+    /// Failures.
     pub errors: Errors,
 }
 
-/// What failed, as wrk counts it.
+/// Failures, as wrk counts them.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
@@ -186,7 +186,7 @@ impl Session {
         Ok(())
     }
 
-    /// What accompanies each thread of a run that begins now.
+    /// Script hosts for each thread of a run that begins now.
     pub fn script_hosts(&mut self) -> Vec<ScriptHost<Running>> {
         self.threads
             .iter()
@@ -203,7 +203,7 @@ impl Session {
         self.ended.extend(given_back);
     }
 
-    /// What went wrong in the script while it ran; after the end of the run.
+    /// Fault of the script while it ran; after the end of the run.
     pub fn fault(&mut self) -> Option<String> {
         self.collect();
         let told = self
@@ -232,7 +232,7 @@ impl Session {
         (Stats::from(latencies), Stats::from(rates))
     }
 
-    /// What wrk's table says of the statistics, and what wrk itself would have made of them.
+    /// The lines of wrk's table, and the lines that wrk itself would have shown.
     pub fn figures(&mut self, measured_ns: u64, connections: u64) -> Figures {
         let (latencies, rates) = self.statistics(measured_ns);
         let of_connection = latencies.count() / connections.max(1);

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::session::Asked;
 
 const WRK: &str = include_str!("wrk.lua");
-/// Where distributions put modules written in Lua, beside where LuaJIT looks by itself.
+/// Folders where distributions put modules written in Lua, besides LuaJIT's own search path.
 const MORE_MODULES: &str = ";/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua";
 
 /// A Lua state.
@@ -27,7 +27,7 @@ pub struct State {
 impl State {
     /// With everything that is there before the first phase; the script has been run.
     pub fn new(asked: &Asked) -> std::result::Result<State, Fault> {
-        // SAFETY: a script is a program of whoever runs it, as under wrk: it may do all that LuaJIT can.
+        // SAFETY: a script is the program of the user who runs it, as under wrk: it may do all that LuaJIT can.
         let lua = unsafe { Lua::unsafe_new() };
         let (wrk, calls) = lua.load(WRK).set_name("=wrk").call::<(Table, Table)>(())?;
         let state = State {
@@ -89,7 +89,7 @@ impl State {
         })
     }
 
-    /// Why the last connect came to nothing.
+    /// Reason why the last connect failed.
     pub fn last_failure(&self) -> String {
         let last = self
             .last_failure

@@ -13,10 +13,10 @@ pub struct Stats {
     count: u64,
 }
 
-/// What a line of wrk's table says.
+/// One line of wrk's table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their mean; 0 of none, as wrk has it.
     pub mean: f64,
@@ -39,7 +39,7 @@ impl From<BTreeMap<u64, u64>> for Stats {
 }
 
 impl Stats {
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -90,7 +90,7 @@ impl Stats {
         self.max()
     }
 
-    /// What wrk's table says of them.
+    /// These values as a line of wrk's table.
     pub fn line(&self) -> Line {
         let (mean, stdev) = (self.mean(), self.stdev());
         let is_within = |value: u64| (mean - stdev..=mean + stdev).contains(&(value as f64));
@@ -109,8 +109,8 @@ impl Stats {
         }
     }
 
-    /// What wrk 4.1 would show instead: for each value of at least twice `interval` it adds earlier ones, an interval
-    /// apart, which no request had.
+    /// The values that wrk 4.1 would show: for each value of at least twice `interval` it adds earlier ones, spaced
+    /// by one interval, which no request had.
     pub fn as_wrk_adds(&self, interval: u64) -> Stats {
         let mut counts: BTreeMap<u64, u64> = self.rows.iter().copied().collect();
         if interval == 0 {

@@ -1,4 +1,4 @@
-//! What wrk's statistics are made of, on one thread: the latency of each answer to the microsecond, and answers in each
+//! Counts behind wrk's statistics, on one thread: the latency of each answer to the microsecond, and answers in each
 //! tenth of a second.
 //!
 //! Counts stand in pages of 4,096 microseconds, of which only those are there that were needed: a thread whose answers
@@ -10,7 +10,7 @@ use loadlens_base::units::{MICROSECOND, MILLISECOND};
 use loadlens_record::recorder::Ended;
 
 const PAGE: usize = 4096;
-/// How often wrk samples the rate of a thread.
+/// Period at which wrk samples the rate of a thread.
 const RATE_EVERY: u64 = 100 * MILLISECOND;
 /// Tenths of a second for which room is made at the start, at most: an hour.
 const MOST_RESERVED: u64 = 36_000;

@@ -9,7 +9,7 @@ use mlua::{Error, Lua, Result, UserData, UserDataFields, UserDataMethods, Value}
 use crate::address::{address_in, Address};
 use crate::transfer::copy;
 
-/// What the two sides of a thread share.
+/// State that the two sides of a thread share.
 #[derive(Debug, Default)]
 pub struct Shared {
     address: Mutex<Option<SocketAddr>>,
@@ -18,7 +18,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Where it connects to.
+    /// Address that it connects to.
     pub fn address(&self) -> Option<SocketAddr> {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -28,7 +28,7 @@ impl Shared {
         self.is_running.store(is_running, Ordering::Relaxed);
     }
 
-    /// Whether the script has asked for the end of the thread.
+    /// True if the script has asked for the end of the thread.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)

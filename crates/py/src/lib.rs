@@ -89,12 +89,12 @@ impl FeedFile {
         self.file.digest()
     }
 
-    /// How many records.
+    /// Number of records.
     fn records(&self) -> u32 {
         self.file.records()
     }
 
-    /// What stands against the use of a column; None: nothing.
+    /// Reason why a column cannot be used this way; None: it can.
     fn fault(&self, py: Python<'_>, column: &str, in_header: bool, is_raw: bool) -> Option<String> {
         py.detach(|| self.file.fault(column, program::Use { in_header, is_raw }))
     }
@@ -179,7 +179,7 @@ fn timer_precision(py: Python<'_>, sleeps: usize) -> (u64, u64, u64, u64) {
 }
 
 /// Serves a loopback port that does nothing, with a thread on each of `cores`, until standard input ends;
-/// `listening` is told the port first.
+/// `listening` is called with the port first.
 #[pyfunction]
 fn serve_nothing(py: Python<'_>, cores: Vec<u32>, listening: Py<PyAny>) -> PyResult<()> {
     let nothing = calibrate::Nothing::bind()?;
@@ -189,7 +189,7 @@ fn serve_nothing(py: Python<'_>, cores: Vec<u32>, listening: Py<PyAny>) -> PyRes
 }
 
 /// Serves as a fault proxy on this thread until one of the descriptors `ends` can be read or is closed;
-/// `listening` is told the two ports first. ValueError: a JSON list of the settings' faults as (key, what).
+/// `listening` is called with the two ports first. ValueError: a JSON list of the settings' faults as (key, what).
 #[pyfunction]
 fn serve_proxy(
     py: Python<'_>,
@@ -251,7 +251,7 @@ impl Run {
         }
     }
 
-    /// What may go wrong on this machine, known before the start.
+    /// Warnings about this machine, made before the start.
     fn notes(&self) -> Vec<String> {
         self.lock().notes().to_vec()
     }
@@ -262,7 +262,7 @@ impl Run {
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// Where the run stands, as JSON; cheap, any time, from any thread.
+    /// Progress of the run as JSON; cheap, any time, from any thread.
     fn progress(&self, py: Python<'_>) -> String {
         py.detach(|| self.lock().progress())
     }
@@ -331,7 +331,7 @@ impl Script {
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// What went wrong in the script while it ran; after the end of the run.
+    /// Fault of the script while it ran; after the end of the run.
     fn fault(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| self.lock().fault())
     }

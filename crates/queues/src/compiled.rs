@@ -27,7 +27,7 @@ pub(crate) struct Visit {
     pub think: Law,
 }
 
-/// What an iteration may be.
+/// One scenario that an iteration may draw.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     /// Weights up to and with this one, as a share of all.

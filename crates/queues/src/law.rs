@@ -30,7 +30,7 @@ pub enum Law {
     },
     /// The sum of so many exponential ones.
     Erlang {
-        /// How many; the coefficient of variation is one over its root.
+        /// Number of phases; the coefficient of variation is one over its root.
         shape: u32,
         /// Of the sum.
         mean_s: f64,
@@ -90,7 +90,7 @@ impl Law {
         }
     }
 
-    /// What is wrong with it.
+    /// Adds the faults of this law.
     pub(crate) fn check(&self, place: &str, faults: &mut Vec<Fault>) {
         let mut want = |holds: bool, name: &str, what: &str| {
             if !holds {

@@ -2,7 +2,7 @@
 //!
 //! A model is stations (FIFO servers, processor sharing, semaphores), the routes that requests of each class
 //! take through them, and the streams that send them: closed users who think, and open arrivals, together.
-//! `model` holds the types and their faults, `simulation` the one loop, `outcome` what is told of it. The same model
+//! `model` holds the types and their faults, `simulation` the one loop, `outcome` its results. The same model
 //! and seed give the same outcome, and a run is bounded in simulated time, in events and in requests at once.
 //! Closed forms (Python, `estimate/queues.py`) are the oracle of the tests.
 

@@ -36,11 +36,11 @@ pub struct Model {
     /// Alternatives of which a request takes one: workers of a process, replicas behind a balancer.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// Where requests are served or held.
+    /// Stations that serve or hold requests.
     pub stations: Vec<Station>,
     /// Kinds of requests, with their ways.
     pub classes: Vec<Class>,
-    /// Who sends requests.
+    /// Sources of requests.
     pub streams: Vec<Stream>,
 }
 
@@ -54,19 +54,19 @@ fn events() -> u64 {
 pub struct Group {
     /// Unique in the model.
     pub name: String,
-    /// How many.
+    /// Number of members.
     pub size: u32,
-    /// Who gets a request.
+    /// Rule that picks the member for a request.
     pub policy: Policy,
 }
 
-/// Who of a group gets a request.
+/// Rule that picks the member of a group for a request.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// Each in turn.
     RoundRobin,
-    /// Who has the fewest requests; of several, any.
+    /// The member with the fewest requests; of several, any.
     LeastConnections,
     /// The one with fewer requests of two drawn at random.
     RandomTwo,
@@ -80,7 +80,7 @@ pub enum Policy {
     First,
 }
 
-/// Where requests are served or held.
+/// A station that serves or holds requests.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
@@ -98,7 +98,7 @@ pub struct Station {
     pub each: Option<String>,
 }
 
-/// How a station serves.
+/// Discipline of a station.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
@@ -146,14 +146,14 @@ pub enum Step {
         /// Seconds of one server, or of one core.
         work: Law,
     },
-    /// Takes time that nobody else notices.
+    /// Takes time without delaying other requests.
     Delay {
-        /// How long.
+        /// Duration.
         time: Law,
     },
 }
 
-/// Who sends requests.
+/// A source of requests.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
@@ -161,17 +161,17 @@ pub struct Stream {
     pub name: String,
     /// Users, or arrivals.
     pub load: Load,
-    /// What an iteration does; one is drawn for each.
+    /// Scenarios of an iteration; one is drawn for each.
     pub scenarios: Vec<Scenario>,
 }
 
-/// How iterations begin.
+/// Start of iterations.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
     /// Users who begin the next one when they have thought after the last.
     Closed {
-        /// How many.
+        /// Number of users.
         users: u32,
         /// Between two iterations.
         #[serde(default)]
@@ -200,7 +200,7 @@ pub enum Arrivals {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How often it is drawn, beside the others.
+    /// Weight of the scenario against the others in the draw.
     pub weight: f64,
     /// Its requests.
     pub steps: Vec<Visit>,

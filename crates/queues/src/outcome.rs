@@ -1,4 +1,4 @@
-//! What a simulation tells: rates, times and use, with the error that its length leaves.
+//! Results of a simulation: rates, times and use, with the error that its length leaves.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Outcome {
     pub schema_version: u32,
     /// `complete`, or `cut`: a bound was reached, and the figures are of what was simulated until then.
     pub status: String,
-    /// Which bound; empty when complete.
+    /// Bound that ended the simulation; empty when complete.
     pub reason: String,
     /// Counted time.
     pub counted_s: f64,
@@ -24,18 +24,18 @@ pub struct Outcome {
     pub stations: Vec<StationOutcome>,
 }
 
-/// What a stream saw.
+/// Results of a stream.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct StreamOutcome {
     /// Its name.
     pub name: String,
     /// All its requests.
     pub all: Times,
-    /// Those of each class that it sends, in the order of the model.
+    /// Results of each class that it sends, in the order of the model.
     pub classes: Vec<ClassOutcome>,
 }
 
-/// What requests of one class saw.
+/// Results of the requests of one class.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct ClassOutcome {
     /// Its name.
@@ -47,7 +47,7 @@ pub struct ClassOutcome {
 /// Requests that were answered in the counted time; null where there was none.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct Times {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
     /// A second.
     pub rate_per_s: f64,
@@ -71,12 +71,12 @@ pub struct Times {
     pub max_s: Option<f64>,
 }
 
-/// How a station was used.
+/// Use of a station.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct StationOutcome {
     /// Its name.
     pub name: String,
-    /// Which of its group, from 0.
+    /// Index in its group, from 0.
     pub member: u32,
     /// Mean use: servers or units in use, work given a second.
     pub used: f64,

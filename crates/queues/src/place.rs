@@ -115,7 +115,7 @@ impl Place {
         self.queue.push_back((job, work));
     }
 
-    /// Gives a server or unit back: to the one who waited longest, who is returned, or to nobody.
+    /// Gives a server or unit back: to the job that waited longest, which is returned, if there is one.
     pub fn give(&mut self, now: f64) -> Option<(u32, f64)> {
         self.touch(now);
         let next = self.queue.pop_front();
@@ -139,7 +139,7 @@ impl Place {
         self.next_done(now)
     }
 
-    /// Lets the one go that is done, and says when the next will be; none: nobody is left.
+    /// Removes the job that is done, and returns the time at which the next will be; none: no job is left.
     pub fn leave(&mut self, now: f64) -> Option<(u32, Option<f64>)> {
         self.touch(now);
         let Reverse((_, _, job)) = self.sharing.jobs.pop()?;

@@ -15,7 +15,7 @@ const MOST_JOBS: usize = 1_000_000; // requests of open streams at once
 const NONE: u16 = u16::MAX;
 const NOBODY: u32 = u32::MAX;
 
-/// What happens at a time.
+/// Event at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// An iteration of an open stream arrives.
@@ -26,7 +26,7 @@ enum What {
     Delayed(u32),
     /// A FIFO server has done a request's work.
     Served(u32),
-    /// Who shares processors is done: place and version.
+    /// Completion at shared processors: place and version.
     Shared(u32, u32),
     /// Counting begins.
     Count,

@@ -32,7 +32,7 @@ pub struct ThreadEnds {
     pub connections: Option<RowSource>,
 }
 
-/// What one stream has done lately, for progress.
+/// Recent work of one stream, for progress.
 #[derive(Clone, Debug, Default)]
 pub struct LiveStream {
     recent: VecDeque<LiveSpan>,
@@ -40,7 +40,7 @@ pub struct LiveStream {
     pub so_far: LiveSpan,
 }
 
-/// What happened in a stretch of time, for progress.
+/// Counts of a stretch of time, for progress.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSpan {
     /// Its length.
@@ -91,7 +91,7 @@ impl LiveStream {
     }
 }
 
-/// What the collector shows to whoever asks for progress.
+/// State that the collector publishes for progress.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     /// By stream of the plan.
@@ -183,7 +183,7 @@ pub struct Collected {
     pub at_end: Vec<(u64, u64)>,
     /// Values that found no page in a histogram.
     pub lost_values: u64,
-    /// What could not be written.
+    /// Faults of writing.
     pub faults: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ pub struct StreamNames {
     pub steps: Vec<String>,
     /// Its groups, as in the plan.
     pub groups: Vec<String>,
-    /// How many checks each step has; empty: none has any.
+    /// Number of checks of each step; empty: none has any.
     pub checks: Vec<usize>,
 }
 
@@ -148,7 +148,7 @@ impl Files {
         self.counters.append(lines.as_bytes());
     }
 
-    /// What could not be written.
+    /// Faults of writing.
     pub fn faults(&self) -> Vec<String> {
         let logs = [
             &self.samples,
@@ -391,7 +391,7 @@ fn groups(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> 
     groups
 }
 
-/// What the checks of the stream's steps said, by the index of the step and of its check.
+/// Results of the checks of the stream's steps, by the index of the step and of its check.
 fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> {
     let mut checks = Map::new();
     let mut at = names.first_check(index);

@@ -1,4 +1,4 @@
-//! Where intervals are cut.
+//! Boundaries of intervals.
 //!
 //! Every phase begins a grid of its own, so the intervals of the measured part are equally long: 250 ms
 //! in its first minute, then 1 s for an hour, then longer, so that a run has a few thousand at most.
@@ -70,7 +70,7 @@ impl Grid {
         }
     }
 
-    /// Whether every thread must cut exactly at `cut`.
+    /// True if every thread must cut exactly at `cut`.
     pub fn is_hard(&self, cut: u64) -> bool {
         cut == self.warmup_end || cut == self.end
     }

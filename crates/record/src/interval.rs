@@ -1,4 +1,4 @@
-//! What one thread counted in one interval: cells, counters and histograms, cleared and used again.
+//! Counts of one thread in one interval: cells, counters and histograms, cleared and used again.
 //!
 //! A worker owns one set at a time and the collector the others (`record/ring.rs`). Nothing in here
 //! grows: statuses and outcomes are arrays, histograms take pages from the set's own pool.
@@ -20,10 +20,10 @@ pub const GAPS: usize = 8;
 /// Pages of a set at most: 64 MiB of address space, of which only what is touched becomes memory.
 const MAX_PAGES: usize = 16_384;
 
-/// Exact moments beside a histogram.
+/// Exact moments kept with a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their sum in nanoseconds.
     pub sum: u64,
@@ -127,20 +127,20 @@ pub struct StepPhases {
 /// A stretch without a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gap {
-    /// When it began.
+    /// Start of the interval.
     pub from: u64,
-    /// When it ended.
+    /// End of the interval.
     pub to: u64,
 }
 
 impl Gap {
-    /// How long it was.
+    /// Length of the interval.
     pub fn length(&self) -> u64 {
         self.to - self.from
     }
 }
 
-/// What is counted for each step.
+/// Counts of each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTally {
     /// Requests that became due.
@@ -155,7 +155,7 @@ pub struct StepTally {
     pub failed: u64,
 }
 
-/// What is counted of the runs of each group.
+/// Counts of the runs of each group.
 ///
 /// The law: due = completed + failed + unfinished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl GroupTally {
     }
 }
 
-/// What is known of the length of a run of a group.
+/// Kind of observation of the length of a group's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// It was completed in this time.
@@ -194,7 +194,7 @@ pub enum Course {
 /// Courses that a run can take.
 pub const COURSES: usize = 3;
 
-/// What one check said of the answers of one interval.
+/// Results of one check on the answers of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckCount {
     /// Answers that passed.
@@ -214,7 +214,7 @@ impl CheckCount {
     }
 }
 
-/// How many of what a run counts, over all its streams.
+/// Counts of a run, over all its streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Streams of the plan.
@@ -240,7 +240,7 @@ impl Shape {
     }
 }
 
-/// What is counted for each stream.
+/// Counts of each stream.
 #[derive(Clone)]
 pub struct StreamTally {
     /// Ends by outcome code; failures only.
@@ -267,7 +267,7 @@ pub struct StreamTally {
     pub opened: u32,
     /// Connections ended, by side: client, server, error.
     pub closed: [u32; 3],
-    /// Connections on which bytes came that nobody had asked for.
+    /// Connections on which bytes came without a request.
     pub unsolicited: u32,
     /// Request bytes that left.
     pub bytes_out: u64,
@@ -275,7 +275,7 @@ pub struct StreamTally {
     pub bytes_in_wire: u64,
     /// Bytes of decoded bodies.
     pub bytes_in_body: u64,
-    /// How late we were: from due, or from when there was a connection or place for it, to issue.
+    /// Lateness of the generator: from due, or from when there was a connection or place for it, to issue.
     pub lag: Timing,
     /// From the beginning of a connection until TCP stands.
     pub connect: Timing,
@@ -337,7 +337,7 @@ impl StreamTally {
     }
 }
 
-/// How one thread spent one interval.
+/// Use of one interval by one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoopTally {
     /// Blocked in the wait for events.
@@ -374,9 +374,9 @@ impl LoopTally {
 
 /// Everything that one thread counted in one interval.
 pub struct IntervalSet {
-    /// When it begins.
+    /// Start of the stretch.
     pub start: u64,
-    /// When it ends.
+    /// End of the stretch.
     pub end: u64,
     /// The phase that it lies in.
     pub phase: Phase,

@@ -132,7 +132,7 @@ impl PhaseSums {
     }
 }
 
-/// What is counted for each stream, as in [`StreamTally`].
+/// Counts of each stream, as in [`StreamTally`].
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // the fields of StreamTally
 pub struct StreamSum {
@@ -253,7 +253,7 @@ impl Default for StreamSum {
     }
 }
 
-/// Where the stretches of two threads overlap: when neither completed anything.
+/// Overlaps of the stretches of two threads, in which neither completed anything.
 ///
 /// Each thread keeps its longest stretches only, so short ones may be missing; the longest of the run as a whole is
 /// among the longest of every thread.
@@ -278,9 +278,9 @@ fn common(left: &[Gap], right: &[Gap]) -> Vec<Gap> {
 /// One interval of one thread, or of all.
 #[derive(Clone, Debug)]
 pub struct IntervalSum {
-    /// When it begins.
+    /// Start of the stretch.
     pub start: u64,
-    /// When it ends.
+    /// End of the stretch.
     pub end: u64,
     /// The phase that it lies in.
     pub phase: Phase,
@@ -381,7 +381,7 @@ impl IntervalSum {
         self.add_common(other);
     }
 
-    /// How long it is.
+    /// Length of the stretch.
     pub fn length(&self) -> u64 {
         self.end - self.start
     }
@@ -412,7 +412,7 @@ impl Aligner {
         self.pending[thread].push(interval);
     }
 
-    /// The thread will push nothing more: it holds nobody up.
+    /// Marks that the thread will push nothing more: the merge no longer waits for it.
     pub fn end(&mut self, thread: usize) {
         self.has_ended[thread] = true;
     }

@@ -25,9 +25,9 @@ pub const AFTER_END: u8 = 4;
 pub struct SampleRow {
     /// Number of the request in its stream.
     pub seq: u64,
-    /// When the workload wanted it sent.
+    /// Time at which the workload wanted it sent.
     pub due_ns: i64,
-    /// When it took a connection or started one.
+    /// Time at which it took a connection or started one.
     pub sent_ns: i64,
     /// First byte of the answer.
     pub first_ns: i64,
@@ -80,13 +80,13 @@ impl SampleRow {
 pub struct ConnectionRow {
     /// Number of the connection in its stream.
     pub connection: u32,
-    /// Who opened it.
+    /// User that opened it.
     pub user: u32,
-    /// When connecting began.
+    /// Time at which connecting began.
     pub opened_ns: i64,
-    /// When it stood.
+    /// Time at which it was established.
     pub established_ns: i64,
-    /// When it ended.
+    /// Time at which it ended.
     pub closed_ns: i64,
     /// Answers that came over it.
     pub requests: u32,
@@ -96,7 +96,7 @@ pub struct ConnectionRow {
     pub stream: u8,
     /// Outcome of connecting: 0 or an error class.
     pub outcome: u8,
-    /// Whether its TLS session was taken up again.
+    /// True if its TLS session was resumed.
     pub is_resumed: bool,
     /// Bytes that came.
     pub bytes_in: u64,
@@ -128,7 +128,7 @@ impl ConnectionRow {
 
 /// Rows of one kind on their way to the file.
 pub struct Chunk {
-    /// How many.
+    /// Number of rows.
     pub rows: u32,
     /// Their bytes.
     pub bytes: Vec<u8>,
@@ -224,7 +224,7 @@ const PACE_ROWS: u64 = 64;
 /// or of this part of the run.
 const PACE_TIME: u64 = 128;
 
-/// Which rows are kept so that a log stays under its bound: those whose hash has `k` zero bits.
+/// Choice of rows that keeps a log under its bound: rows whose hash has `k` zero bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Thinning {
     k: u8,
@@ -250,7 +250,7 @@ impl Thinning {
         self.k
     }
 
-    /// Whether the row of request `seq` is kept.
+    /// True if the row of request `seq` is kept.
     #[inline]
     pub fn keeps(&mut self, seq: u64) -> bool {
         let mut hash = seq.wrapping_add(0x9e37_79b9_7f4a_7c15);

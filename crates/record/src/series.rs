@@ -1,4 +1,4 @@
-//! What is kept of each measured interval until the end: enough for estimates, bounded in memory.
+//! Values kept of each measured interval until the end: enough for estimates, bounded in memory.
 //!
 //! The whole is exact: moments, and a count for each bucket. Intervals are there for how much they vary, which a bounded
 //! number of pieces shows as well as all of them; of a piece, counts between ranks do as well as counts of buckets
@@ -393,7 +393,7 @@ mod tests {
         assert!(largest <= Some(4_759 + 2 * of_bucket), "{largest:?}");
     }
 
-    /// How many independent requests are above the quantiles, and their intervals.
+    /// Number of independent requests above each quantile, and the quantile's interval.
     fn told(found: &Distribution) -> Vec<(f64, f64, f64, f64)> {
         let quantiles = [
             &found.p50,

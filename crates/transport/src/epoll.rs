@@ -287,7 +287,7 @@ mod tests {
         assert!(ready[0].token == 7 && ready[0].writable);
     }
 
-    /// A port that is taken and that nobody listens on, as long as the socket is there.
+    /// A port that is taken but has no listener, as long as the socket is there.
     fn deaf_port() -> (std::os::fd::OwnedFd, SocketAddr) {
         let (socket, port) = loadlens_sys::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         (socket, ([127, 0, 0, 1], port).into())

@@ -17,7 +17,7 @@ pub use poller::{Directions, Poller};
 pub use socket::Socket;
 pub use tls::Tls;
 
-/// What the operating system said, as the outcome that a request gets from it.
+/// Error of the operating system, as the outcome that a request gets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetError {
     /// The class.
@@ -29,7 +29,7 @@ pub struct NetError {
 }
 
 impl NetError {
-    /// An error that the operating system told.
+    /// An error that the operating system reported.
     pub const fn new(outcome: Outcome, os_error: i32) -> Self {
         NetError {
             outcome,
@@ -48,7 +48,7 @@ impl NetError {
     }
 }
 
-/// Where the TLS handshake of a connection stands.
+/// State of a connection's TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// There is none, or TCP does not stand yet.
@@ -59,7 +59,7 @@ pub enum Handshake {
     Done {
         /// From when TCP stood.
         took_ns: u64,
-        /// Whether an earlier session was taken up again.
+        /// True if an earlier session was resumed.
         resumed: bool,
     },
 }
@@ -73,7 +73,7 @@ pub struct Negotiated {
     pub version: &'static str,
     /// `TLS13_AES_256_GCM_SHA384`.
     pub suite: &'static str,
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct Negotiated {
 pub enum Io {
     /// So many bytes went or came.
     Bytes(usize),
-    /// Nothing now; an event will tell.
+    /// Nothing now; an event will follow.
     Later,
     /// The other side has ended its stream (receiving only).
     End,
@@ -103,7 +103,7 @@ pub struct Ready {
     pub writable: bool,
     /// The other side has ended its stream: receive until the end before using the connection again.
     pub ended: bool,
-    /// The connection is broken: [`Net::connected`] or the next receive tells how.
+    /// The connection is broken: [`Net::connected`] or the next receive returns the cause.
     pub failed: bool,
 }
 
@@ -115,7 +115,7 @@ pub trait Net {
     /// A connection.
     type Handle: Copy;
 
-    /// Begins to connect for a stream of the plan; events with `token` tell how it goes on.
+    /// Begins to connect for a stream of the plan; events with `token` report progress.
     fn connect(
         &mut self,
         address: &SocketAddr,
@@ -133,9 +133,9 @@ pub trait Net {
         self.connect(address, stream, token)
     }
 
-    /// Sends what fits of `bytes`, which may be empty, if the connection stands already, and returns how much.
+    /// Sends what fits of `bytes`, which may be empty, if the connection is already established, and returns how much.
     ///
-    /// None: nothing was sent, and an event tells when the connection stands. An error is that of connecting.
+    /// None: nothing was sent, and an event reports when it is established. An error is that of connecting.
     fn send_first(
         &mut self,
         _handle: Self::Handle,
@@ -145,10 +145,10 @@ pub trait Net {
         Ok(None)
     }
 
-    /// How connecting ended, once an event told that it failed.
+    /// Result of connecting, once an event reported that it failed.
     fn connected(&mut self, handle: Self::Handle) -> Result<(), NetError>;
 
-    /// What an event says about a connection that does not stand yet: it stands, it failed, or nothing so far.
+    /// Result of an event for a connection not yet established: it is now, it failed, or nothing so far.
     /// `ready` then holds what is left to be done for the event.
     #[inline]
     fn establish(
@@ -164,7 +164,7 @@ pub trait Net {
         }
     }
 
-    /// Where the TLS handshake of a connection stands.
+    /// State of a connection's TLS handshake.
     #[inline]
     fn handshake(&self, _handle: Self::Handle) -> Handshake {
         Handshake::None
@@ -176,7 +176,7 @@ pub trait Net {
     /// Receives what is there.
     fn receive(&mut self, handle: Self::Handle, buffer: &mut [u8]) -> Io;
 
-    /// Whether the last receive, of `received` bytes into a buffer of `room`, left something that no event will tell of.
+    /// True if the last receive, of `received` bytes into a buffer of `room`, left bytes that no event will report.
     #[inline]
     fn has_more(&self, received: usize, room: usize) -> bool {
         received == room
@@ -188,7 +188,7 @@ pub trait Net {
     /// Waits at most `timeout_ns` for events (0: only looks) and puts them into `ready`, which is cleared.
     fn wait(&mut self, ready: &mut Vec<Ready>, timeout_ns: u64);
 
-    /// What secured connections agreed on, over all of them.
+    /// TLS parameters agreed on, over all connections.
     fn negotiated(&self) -> Vec<Negotiated> {
         Vec::new()
     }

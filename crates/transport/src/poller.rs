@@ -12,7 +12,7 @@ pub struct Poller {
     events: Vec<libc::epoll_event>,
 }
 
-/// What is to be reported of a socket.
+/// Events of a socket to be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directions {
     /// Bytes, the end of the stream, errors.

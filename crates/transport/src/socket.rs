@@ -21,7 +21,7 @@ impl Socket {
         Socket(fd)
     }
 
-    /// How connecting ended.
+    /// Result of connecting.
     pub fn connected(self) -> io::Result<()> {
         sys::connected(self)
     }
@@ -58,7 +58,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Which sockets are open; those that still are when it is dropped are closed.
+/// Sockets that are open; those that still are when it is dropped are closed.
 #[derive(Debug, Default)]
 pub struct OpenSockets {
     /// One bit for each descriptor.

@@ -18,7 +18,7 @@ pub const MAX_JAR_BYTES: usize = 16 << 10;
 const MAX_PATH_BYTES: usize = 4096;
 const NEVER: u64 = u64::MAX;
 
-/// What a cookie must be judged by: the same for all users of a stream.
+/// Site by which cookies are judged: the same for all users of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     host: String,
@@ -40,7 +40,7 @@ impl Site {
         }
     }
 
-    /// How much of the host a Domain attribute covers; none: it is not about this host (RFC 6265 5.1.3).
+    /// Length of the part of the host that a Domain attribute covers; none: another host (RFC 6265 5.1.3).
     fn covers(&self, domain: &[u8]) -> Option<u16> {
         let host = self.host.as_bytes();
         let tail = host.len().checked_sub(domain.len())?;
@@ -52,12 +52,12 @@ impl Site {
 
 #[derive(Clone, Copy, Debug)]
 struct Cookie {
-    /// Where its name, value and path stand, one after the other.
+    /// Start of its name, value and path, which follow one another.
     start: u32,
     name: u16,
     value: u16,
     path: u16,
-    /// How much of the host its domain covers; all of it when it was set without one.
+    /// Length of the part of the host that its domain covers; all of it when it was set without one.
     domain: u16,
     /// Number of its creation: kept when its value is replaced.
     created: u32,
@@ -82,7 +82,7 @@ pub struct Jar {
     created: u32,
 }
 
-/// Never the cookies: they are sessions of somebody.
+/// Never prints the cookies: they are users' sessions.
 impl std::fmt::Debug for Jar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Jar({} cookies)", self.cookies.len())
@@ -97,7 +97,7 @@ impl Jar {
         self.created = 0;
     }
 
-    /// How many there are.
+    /// Number of cookies.
     pub fn count(&self) -> usize {
         self.cookies.len()
     }

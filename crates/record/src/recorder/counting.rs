@@ -1,4 +1,4 @@
-//! What each event adds to the counts, the sums and the histograms of the current interval.
+//! Additions of each event to the counts, the sums and the histograms of the current interval.
 
 use loadlens_base::{Class, Outcome};
 use loadlens_plan::program::CheckTally;
@@ -130,7 +130,7 @@ impl Recorder {
         }
     }
 
-    /// What the checks of a stream, `first` of all and those after it, have said so far. Counted in the current
+    /// Takes the check results so far of a stream, `first` of all and those after it. Counted in the current
     /// interval is what is new, so this is called before a cut.
     pub fn checked(&mut self, first: usize, tallies: &[CheckTally]) {
         let before = &self.checked[first..];
@@ -203,7 +203,7 @@ impl Recorder {
         }
     }
 
-    /// Bytes came that nobody had asked for.
+    /// Bytes came without a request.
     pub fn unsolicited(&mut self, stream: u8) {
         self.set.streams[stream as usize].unsolicited += 1;
     }

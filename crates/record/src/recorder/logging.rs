@@ -82,7 +82,7 @@ impl Recorder {
         }
     }
 
-    /// Whether rows are wanted.
+    /// True if rows are wanted.
     pub fn has_logs(&self) -> bool {
         self.logs.is_some()
     }

@@ -1,4 +1,4 @@
-//! What a worker calls when something happens: counts it into the current interval set.
+//! Recording of a worker's events: each is counted into the current interval set.
 //!
 //! Nothing here waits or allocates. At a cut the set goes to the collector and a spare takes its place;
 //! when the collector is behind, the interval goes on and carries its real bounds. Two spares are kept
@@ -46,13 +46,13 @@ pub struct StreamProgress {
 /// One failure, for the errors of the result.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorNote {
-    /// When.
+    /// Time of the fault.
     pub at: u64,
     /// Index of the step among all steps of the run.
     pub step: u32,
     /// Number of the user.
     pub user: u32,
-    /// What was wrong, in words.
+    /// Cause of the fault in words.
     pub why: &'static str,
     /// The operating system's number for it; 0: none.
     pub os_error: i32,
@@ -61,9 +61,9 @@ pub struct ErrorNote {
 /// All failures of one class in one stream.
 #[derive(Clone, Debug)]
 pub struct ErrorLog {
-    /// When the first happened; `u64::MAX`: none.
+    /// Time of the first; `u64::MAX`: none.
     pub first: u64,
-    /// When the last happened.
+    /// Time of the last.
     pub last: u64,
     /// The first few.
     pub samples: Vec<ErrorNote>,
@@ -79,11 +79,11 @@ struct Flow {
     ok: u64,
     failed: u64,
     in_flight: u32,
-    /// When `in_flight` last changed.
+    /// Time at which `in_flight` last changed.
     since: u64,
     /// Sum of the issue times of the requests in flight.
     issued_at: u64,
-    /// When the last answer was complete.
+    /// Time at which the last answer was complete.
     last_answer: u64,
 }
 
@@ -94,39 +94,39 @@ pub struct Ended {
     pub stream: u8,
     /// Index into the stream's steps.
     pub step: u16,
-    /// What became of it.
+    /// Outcome of the request.
     pub outcome: Outcome,
     /// 0: none.
     pub status: u16,
     /// Number in its stream.
     pub seq: u64,
-    /// When it was due.
+    /// Due time.
     pub due: u64,
-    /// When it was issued.
+    /// Time at which it was issued.
     pub sent: u64,
-    /// When it could leave: `sent`, or when the connection that was begun for it stood.
+    /// Time at which it could leave: `sent`, or when the connection begun for it was established.
     pub asked: u64,
     /// First byte of the answer; 0: none.
     pub first: u64,
-    /// When it ended.
+    /// Time at which it ended.
     pub done: u64,
     /// Number of the user.
     pub user: u32,
     /// Number of the connection.
     pub connection: u32,
-    /// Whether it was the first request of its connection.
+    /// True if it was the first request of its connection.
     pub first_on_connection: bool,
     /// Bytes of the answer as received.
     pub wire_bytes: u64,
     /// Bytes of the decoded body.
     pub body_bytes: u64,
-    /// What was wrong, in words; empty for answers.
+    /// Fault in words; empty for answers.
     pub why: &'static str,
     /// The operating system's number for it; 0: none.
     pub os_error: i32,
 }
 
-/// What a recorder leaves when its worker has ended.
+/// Final state of a recorder after its worker has ended.
 pub struct Leftover {
     /// By stream, by outcome code.
     pub errors: Vec<Vec<ErrorLog>>,

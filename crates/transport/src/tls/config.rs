@@ -25,14 +25,14 @@ const MOST_TICKETS: usize = 4096;
 /// And at least.
 const FEWEST_TICKETS: usize = 8;
 
-/// How the connections of one stream are secured.
+/// TLS settings of the connections of one stream.
 #[derive(Clone, Debug)]
 pub struct Secured {
     /// Everything about the handshake.
     pub config: Arc<ClientConfig>,
     /// The name that is asked for and verified.
     pub name: ServerName<'static>,
-    /// Whether sessions are taken up again.
+    /// True if sessions are resumed.
     pub resumes: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Secured {
 pub struct Configs(Vec<Option<Secured>>);
 
 impl Configs {
-    /// Whether no stream has TLS.
+    /// True if no stream has TLS.
     pub fn is_plain(&self) -> bool {
         self.0.iter().all(Option::is_none)
     }

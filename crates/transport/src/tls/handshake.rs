@@ -15,7 +15,7 @@ use super::words;
 
 /// Room for one receive: the first flight of a server with a chain of three certificates.
 const RECEIVE_BYTES: usize = 8 << 10;
-/// What the other side may send before its handshake is whole.
+/// Bytes that the other side may send before its handshake is complete.
 const MOST_BYTES: usize = 1 << 18;
 
 /// A handshake under way.
@@ -26,7 +26,7 @@ pub struct Handshaking {
     incoming: Vec<u8>,
     /// Made by rustls and not sent yet.
     outgoing: Vec<u8>,
-    /// When TCP stood.
+    /// Time at which TCP was established.
     began: u64,
 }
 
@@ -36,15 +36,15 @@ pub struct Secure {
     pub session: Session,
     /// From TCP standing until now, in nanoseconds.
     pub took: u64,
-    /// Whether an earlier session was taken up again.
+    /// True if an earlier session was resumed.
     pub resumed: bool,
     /// Version and cipher suite.
     pub suite: rustls::SupportedCipherSuite,
-    /// Whether the socket may hold more than was received.
+    /// True if the socket may hold more than was received.
     pub has_more: bool,
 }
 
-/// What rustls asks for.
+/// Next action that rustls wants.
 enum Next {
     Again,
     Flush,

@@ -29,7 +29,7 @@ pub struct Handle {
 /// "Not secured" in a handle.
 const PLAIN: u32 = u32::MAX;
 
-/// Where a secured connection is.
+/// State of a secured connection.
 enum State {
     Free,
     /// TCP does not stand yet.
@@ -45,11 +45,11 @@ pub struct Tls {
     configs: Vec<Option<Secured>>,
     states: Vec<State>,
     free: Vec<u32>,
-    /// Where records are sealed.
+    /// Buffer for sealed records.
     out: Vec<u8>,
     /// Sessions by stream and suite.
     negotiated: Vec<(u8, SupportedCipherSuite, u64)>,
-    /// Whether the last receive left something that no event will tell of.
+    /// True if the last receive left something that no event will report.
     has_more: bool,
 }
 
@@ -110,7 +110,7 @@ impl Tls {
             Err(error) => return Some(Err(error)),
         };
         self.note(stream, secure.suite);
-        // The handshake has taken what the event told of; the end of the stream is still to be received.
+        // The handshake has taken what the event announced; the end of the stream is still to be received.
         ready.readable = ready.ended || secure.has_more;
         let done = Handshake::Done {
             took_ns: secure.took,

@@ -29,7 +29,7 @@ pub mod kind {
     pub const DATA: u8 = 23;
 }
 
-/// Why a record cannot be opened.
+/// Reason why a record cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unopened {
     /// It is too short, too long, or its tag does not fit.
@@ -38,7 +38,7 @@ pub enum Unopened {
     Kind,
 }
 
-/// How records are laid out.
+/// Layout of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// TLS 1.3: the type is sealed with the content.
@@ -81,7 +81,7 @@ impl Keys {
         })
     }
 
-    /// How many records these keys have seen.
+    /// Number of records that these keys have processed.
     pub fn records(&self) -> u64 {
         self.seq
     }
@@ -94,7 +94,7 @@ impl Keys {
         nonce
     }
 
-    /// What TLS 1.2 authenticates beside the content.
+    /// Additional data that TLS 1.2 authenticates with the content.
     fn aad12(&self, kind: u8, length: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.seq.to_be_bytes());

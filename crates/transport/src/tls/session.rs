@@ -1,4 +1,4 @@
-//! One connection whose handshake is done: bytes in, bytes out, and what the other side says beside them.
+//! One connection whose handshake is done: bytes in, bytes out, and the control records of the other side.
 
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// Whether the last receive left something that no event will tell of.
+    /// True if the last receive left something that no event will report.
     #[inline]
     pub fn has_more(&self) -> bool {
         self.has_more
@@ -92,8 +92,8 @@ impl Session {
         out: &mut Vec<u8>,
         buffer: &mut [u8],
     ) -> Io {
-        // Records of TLS itself give nothing to hand out, and what lies behind them, an end above all, no event may
-        // tell of again: the socket is read until it has no more.
+        // Records of TLS itself hand out no bytes, and no further event may report what lies behind them, above all
+        // an end: the socket is read until it has no more.
         for _ in 0..CONTROL_AT_ONCE {
             match self.end {
                 None => {}
@@ -219,7 +219,7 @@ impl Session {
         is_last: bool,
     ) {
         match (kind, message, self.kernel.as_mut()) {
-            // A server may ask for a renegotiation and must bear that nothing comes of it (RFC 5246 7.4.1.1).
+            // A server may ask for a renegotiation and must accept that none takes place (RFC 5246 7.4.1.1).
             (HELLO_REQUEST, [], None) => {}
             (NEW_SESSION_TICKET, ticket, Some(kernel)) => {
                 if self.keeps_tickets && kernel.handle_new_session_ticket(ticket).is_err() {
@@ -349,7 +349,7 @@ impl Session {
         }
     }
 
-    /// Tells the other side that nothing more will come, if that can be said at a record's boundary.
+    /// Sends a close alert, unless part of a record is still unsent.
     pub fn say_goodbye(&mut self, tcp: &mut Epoll, socket: Socket, out: &mut Vec<u8>) {
         if !self.unsent.is_empty() || matches!(self.end, Some(End::Fault(_))) {
             return;

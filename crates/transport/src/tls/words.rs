@@ -1,4 +1,4 @@
-//! What went wrong with TLS, in words that say what to try.
+//! Faults of TLS, in words that say what to try.
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
 
@@ -76,7 +76,7 @@ fn certificate(fault: &CertificateError) -> &'static str {
     }
 }
 
-/// What an alert of the server means.
+/// Meaning of an alert of the server.
 pub fn alert(alert: AlertDescription) -> &'static str {
     use AlertDescription as A;
     match alert {
