@@ -1,4 +1,4 @@
-//! Who may go to the service, who waits, and who is turned away. Pure: time comes in as numbers.
+//! Admission: requests that go to the service, wait, or are turned away. Pure: time comes in as numbers.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ pub(crate) struct Admission {
     queue: VecDeque<u64>,
 }
 
-/// What becomes of a request that asks to go on.
+/// Decision on a request that is to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It goes on.

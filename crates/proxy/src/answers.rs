@@ -1,4 +1,4 @@
-//! What the proxy says itself. Every such answer has a `Loadlens-Proxy` field, so that nobody takes it for the
+//! Answers of the proxy itself. Each has a `Loadlens-Proxy` field, so that it is not taken for the
 //! service's.
 
 use std::fmt::Write;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-/// What became of a request.
+/// Fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The client got the service's whole answer.
@@ -39,10 +39,10 @@ const OUTCOMES: [(Outcome, &str); 9] = [
     (Outcome::Malformed, "malformed"),
 ];
 
-/// How the service failed.
+/// Failure of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody listened.
+    /// No listener.
     Refused,
     /// It could not be connected to for another reason.
     Connect,
@@ -52,7 +52,7 @@ pub(crate) enum Failure {
     Closed,
     /// It ended the connection within an answer.
     Truncated,
-    /// What it said is no answer.
+    /// Its bytes are no answer.
     Malformed,
     /// It said nothing for too long.
     Timeout,
@@ -68,7 +68,7 @@ const FAILURES: [(Failure, &str); 7] = [
     (Failure::Timeout, "timeout"),
 ];
 
-/// What was injected.
+/// Injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Injected {
     DelayRequest,
@@ -119,7 +119,7 @@ pub(crate) struct Books {
     waited_ns: u64,
 }
 
-/// What is so at this moment.
+/// Present state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub connections: usize,

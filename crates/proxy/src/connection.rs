@@ -1,5 +1,5 @@
-//! What is remembered of a client and of a connection to the service. What happens to them is decided in
-//! `exchange.rs`; here is no decision.
+//! State of a client and of a connection to the service. The decisions are taken in `exchange.rs`,
+//! none here.
 
 use loadlens_http::response::{BodyDecoder, Framing};
 
@@ -8,7 +8,7 @@ use crate::draws::Fate;
 use crate::head::Request;
 use crate::wire::Wire;
 
-/// Where a client is in its exchange.
+/// Stage of a client in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Waits for a request, or for the rest of its head.
@@ -43,16 +43,16 @@ pub(crate) struct Client {
     pub request: Request,
     /// Its head, as it is passed on.
     pub head: Vec<u8>,
-    /// What is still to come of its body.
+    /// Rest of its body.
     pub body: BodyDecoder,
     pub fate: Fate,
     /// The connection ends behind the answer.
     pub closes: bool,
     /// Something of the answer has gone to the client.
     pub is_answered: bool,
-    /// When its stage is to be looked at again; 0: not.
+    /// Time to look at its stage again; 0: not at all.
     pub at_ns: u64,
-    /// When it is reset though it has not taken everything.
+    /// Time of its reset, even if it has not taken everything.
     pub breaks_ns: u64,
 }
 
@@ -81,12 +81,12 @@ impl Client {
     }
 }
 
-/// Where an answer is.
+/// State of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
     /// The connection is not there yet.
     Connecting,
-    /// Nobody asks for anything.
+    /// No request wants an answer.
     Idle,
     /// Its head is awaited.
     Head,
@@ -99,10 +99,10 @@ pub(crate) enum Part {
 /// One connection to the service.
 pub(crate) struct Upstream {
     pub wire: Wire,
-    /// Which of the services.
+    /// Index of the service.
     pub backend: usize,
     pub part: Part,
-    /// Whom the answer is for; none: nobody any more, it is read and thrown away.
+    /// The client of the answer; none: it has left, and the answer is read and thrown away.
     pub client: Option<u64>,
     pub request: Request,
     /// The whole request has been handed over.
@@ -115,10 +115,10 @@ pub(crate) struct Upstream {
     pub cut: Option<usize>,
     /// Without a client: so many bytes more are heard.
     pub patience: usize,
-    /// When the service has been silent for too long; 0: nothing is awaited.
+    /// Time at which the service has been silent for too long; 0: nothing is awaited.
     pub deadline_ns: u64,
     /// A timer for the deadline is set.
     pub is_timed: bool,
-    /// When the answer is no longer held back; 0: it is not.
+    /// Time until which the answer is held back; 0: it is not.
     pub at_ns: u64,
 }

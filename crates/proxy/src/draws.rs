@@ -1,4 +1,4 @@
-//! What chance decides: each fault draws from a stream of its own, once for each request, so that switching
+//! Random decisions: each fault draws from a stream of its own, once for each request, so that switching
 //! one fault on leaves the draws of the others as they were.
 
 use loadlens_base::Random;
@@ -15,7 +15,7 @@ pub(crate) struct Draws {
     errors: (f64, Random),
 }
 
-/// What happens to one request.
+/// Faults of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
     /// Before it asks for admission.

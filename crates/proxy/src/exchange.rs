@@ -277,7 +277,7 @@ impl Worker {
         self.answer(token, 400, why, Some(Outcome::Malformed));
     }
 
-    /// Throws away what comes of a body that nobody wants.
+    /// Throws away the rest of a body that is not wanted.
     pub fn skip(&mut self, token: u64) {
         let Some(client) = self.clients.get(token) else {
             return;

@@ -3,7 +3,7 @@
 
 use loadlens_http::response::{Framing, MAX_HEAD_BYTES};
 
-/// What the proxy has to know of a request.
+/// The parts of a request that the proxy needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Bytes of the head, the blank line included.
@@ -11,18 +11,18 @@ pub(crate) struct Request {
     pub is_head: bool,
     pub is_http10: bool,
     pub framing: Framing,
-    /// Whether the client keeps its connection.
+    /// True if the client keeps its connection.
     pub keeps: bool,
     /// The client waits for `100 Continue` before it sends the body.
     pub expects: bool,
 }
 
-/// What the bytes so far are.
+/// State of the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Partial,
     Whole(Request),
-    /// Not a request whose end can be told; why.
+    /// Not a request whose end can be found; the reason.
     Invalid(&'static str),
 }
 
@@ -100,7 +100,7 @@ fn unfinished(bytes: &[u8]) -> Read {
     }
 }
 
-/// What the fields say of framing and connection.
+/// Values of the fields for framing and connection.
 #[derive(Default)]
 struct Said {
     length: Option<u64>,

@@ -1,9 +1,9 @@
 //! The fault proxy: it stands before a service (or between two), and delays, breaks and admits requests as it
-//! is told, by chance with a seed. It keeps books of what it did, which are read on a port of their own.
+//! is set up, by chance with a seed. It counts what it did; the counts are read on a port of their own.
 //!
 //! HTTP/1.1 on one thread and one epoll: heads are passed on byte for byte but for the fields of one
 //! connection, bodies as they are, and what the service does wrong arrives as it was. A general HTTP library
-//! would mend much of that, and could not break an answer off in its middle.
+//! would repair much of that, and could not break an answer off in its middle.
 
 mod admission;
 mod answers;
@@ -26,7 +26,7 @@ pub use settings::Settings;
 use loadlens_sys as sys;
 use worker::Worker;
 
-/// A proxy whose ports are bound; nobody is served until [`Proxy::serve`].
+/// A proxy whose ports are bound; it serves no client until [`Proxy::serve`].
 pub struct Proxy {
     settings: Settings,
     listener: OwnedFd,
@@ -40,9 +40,9 @@ pub struct Proxy {
 /// A port that cannot be had.
 #[derive(Debug)]
 pub struct PortTaken {
-    /// Where it was to listen.
+    /// Address that it was to listen on.
     pub address: SocketAddrV4,
-    /// What the system says.
+    /// Error of the system.
     pub error: io::Error,
 }
 

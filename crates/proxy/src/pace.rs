@@ -1,11 +1,11 @@
-//! How fast bytes leave: a link of so many bytes a second, whose bytes arrive when the link is through with
+//! Speed of a link: so many bytes per second, which arrive when the link is through with
 //! them. Pure: time comes in as numbers.
 
 /// A link. A message of L bytes takes L / rate, whatever pieces it goes in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     rate: u64,
-    /// When it is through with everything given to it.
+    /// Time at which it is through with everything given to it.
     free_at_ns: u64,
 }
 

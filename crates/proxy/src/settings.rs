@@ -1,29 +1,29 @@
-//! What a proxy is told: where it stands and which faults it injects. The study's `faults` come here as JSON.
+//! Settings of a proxy: its addresses and the faults it injects. The study's `faults` come here as JSON.
 
 use std::net::SocketAddrV4;
 
 use serde::Deserialize;
 
-/// Everything that a proxy is told.
+/// All settings of a proxy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Where clients come; port 0: a free one.
+    /// Address for clients; port 0: a free one.
     pub listen: SocketAddrV4,
-    /// Where its books are read.
+    /// Address at which its counts are read.
     pub control: SocketAddrV4,
-    /// Who answers; requests go to them in turn.
+    /// Services behind it; requests go to them in turn.
     pub upstreams: Vec<SocketAddrV4>,
     /// Idle connections that are kept to each upstream; 0: a new one for each request.
     #[serde(default = "default_keepalive")]
     pub keepalive: usize,
-    /// How long the service may take from the request to the end of its answer.
+    /// Time that the service may take from the request to the end of its answer.
     #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
-    /// What the client sees of a service that failed before it answered.
+    /// The client's view of a service that failed before it answered.
     #[serde(default)]
     pub failures: Failures,
-    /// What it does wrong.
+    /// Injected faults.
     #[serde(default)]
     pub faults: Faults,
 }
@@ -36,18 +36,18 @@ fn default_timeout_ns() -> u64 {
     60_000_000_000
 }
 
-/// What the client sees of a service that cannot be reached or ends a connection without an answer.
+/// The client's view of a service that cannot be reached or ends a connection without an answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Failures {
-    /// The same end: a reset where there was a reset (or nobody listened), a close where there was a close.
+    /// The same end: a reset where there was a reset (or no listener), a close where there was a close.
     #[default]
     Pass,
     /// 502, or 504 after the time-out, as most proxies answer.
     Answer,
 }
 
-/// What it does wrong; each part is optional.
+/// Injected faults; each part is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
@@ -59,11 +59,11 @@ pub struct Faults {
     pub drop: Share,
     /// Requests that the proxy answers itself.
     pub errors: Errors,
-    /// How fast bytes go through.
+    /// Bound of the speed.
     pub bandwidth: Option<Bandwidth>,
-    /// How many connections there may be.
+    /// Bound of the number of connections.
     pub connections: Option<Connections>,
-    /// How many requests the service has at once.
+    /// Bound of the requests that the service has at once.
     pub admit: Option<Admit>,
 }
 
@@ -126,14 +126,14 @@ pub struct Share {
     pub seed: u64,
 }
 
-/// When a connection is reset.
+/// Moment at which a connection is reset.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// When the request has come; the service never sees it.
+    /// After the request has come; the service never sees it.
     #[default]
     Request,
-    /// When the service begins to answer; the client sees nothing of that.
+    /// At the start of the service's answer; the client sees nothing of that.
     Response,
     /// Within the answer: after half of its body, as far as that is known.
     Body,
@@ -145,7 +145,7 @@ pub enum Moment {
 pub struct Reset {
     /// From 0 to 1.
     pub share: f64,
-    /// When.
+    /// Moment of the reset.
     pub at: Moment,
     /// Of the draws.
     pub seed: u64,
@@ -173,7 +173,7 @@ impl Default for Errors {
     }
 }
 
-/// Which bytes are slow.
+/// Direction of the slow bytes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -186,21 +186,21 @@ pub enum Direction {
     Both,
 }
 
-/// How fast bytes go through.
+/// Bound of the speed.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bandwidth {
     /// Bytes a second.
     pub rate: u64,
-    /// Whether all connections share it; else each has it.
+    /// True if all connections share it; else each has it.
     #[serde(default)]
     pub shared: bool,
-    /// Which bytes.
+    /// Direction that is bounded.
     #[serde(default)]
     pub of: Direction,
 }
 
-/// What happens to a connection above the bound.
+/// Treatment of a connection above the bound.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Above {
@@ -211,13 +211,13 @@ pub enum Above {
     Hold,
 }
 
-/// How many connections there may be.
+/// Bound of the number of connections.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
     /// At once.
     pub most: u64,
-    /// What happens to one more.
+    /// Treatment of one more.
     #[serde(default)]
     pub above: Above,
 }
@@ -231,13 +231,13 @@ pub struct Admit {
     /// Requests that wait for a place.
     #[serde(default)]
     pub queue: usize,
-    /// How long each waits at most; none: for ever.
+    /// Longest wait of each; none: for ever.
     #[serde(default)]
     pub wait_ns: Option<u64>,
-    /// How the others are answered.
+    /// Status of the answer to the others.
     #[serde(default = "default_rejection")]
     pub status: u16,
-    /// When they may come again, in seconds.
+    /// Seconds after which they may come again.
     #[serde(default = "default_retry_after")]
     pub retry_after_s: u64,
 }

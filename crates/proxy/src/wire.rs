@@ -14,7 +14,7 @@ pub(crate) const LOW: usize = 64 * 1024;
 /// Buffers above this are not kept for the next request.
 const KEPT: usize = 64 * 1024;
 
-/// How a peer stands.
+/// State of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     There,
@@ -29,7 +29,7 @@ pub(crate) struct Wire {
     pub socket: OwnedFd,
     pub token: u64,
     pub peer: Peer,
-    /// What epoll watches now.
+    /// Events that epoll watches now.
     pub watched: u32,
     input: Vec<u8>,
     used: usize,
@@ -39,12 +39,12 @@ pub(crate) struct Wire {
     is_full: bool,
     /// Sending fails: what is to be sent is thrown away.
     is_deaf: bool,
-    /// It fails because the peer reset: the system tells that once only, here instead of when reading.
+    /// It fails because the peer reset: the system reports that once only, here instead of when reading.
     was_reset: bool,
     pub pacing: Option<Pacing>,
 }
 
-/// Where a wire stands on its link.
+/// State of a wire on its link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacing {
     /// Its own link; none: the one that all share.
@@ -54,7 +54,7 @@ pub(crate) struct Pacing {
     /// The piece that the link is busy with, and until when; 0: none.
     piece: usize,
     at_ns: u64,
-    /// Somebody will look at that time.
+    /// A timer is set for that time.
     is_timed: bool,
     /// The next piece follows the last one.
     follows: bool,
@@ -102,7 +102,7 @@ impl Wire {
         self.take(self.input.len() - self.used);
     }
 
-    /// Whether there is room to read on.
+    /// True if there is room to read on.
     pub fn has_room(&self) -> bool {
         self.input.len() - self.used < HIGH
     }
@@ -129,7 +129,7 @@ impl Wire {
         total
     }
 
-    /// Takes note of an end that epoll tells of and reading did not show, because there was no room.
+    /// Notes an end that epoll reports and reading did not show, because there was no room.
     pub fn note(&mut self, events: u32, received: usize) {
         let ends = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
         if events & ends != 0 && received == 0 && self.peer == Peer::There {
@@ -137,7 +137,7 @@ impl Wire {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to be sent.
     pub fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
@@ -158,7 +158,7 @@ impl Wire {
         self.output.len() - self.sent
     }
 
-    /// Whether sending waits for the kernel.
+    /// True if sending waits for the kernel.
     pub fn waits_for_room(&self) -> bool {
         self.is_full && self.pending() > 0
     }
@@ -229,7 +229,7 @@ impl Wire {
         }
     }
 
-    /// When the link will be through with the piece it has, told once for each.
+    /// Time at which the link will be through with its piece; returned once per piece.
     pub fn time_link(&mut self) -> Option<u64> {
         let pacing = self.pacing.as_mut()?;
         let is_new = pacing.piece > 0 && !pacing.is_timed;
@@ -268,7 +268,7 @@ impl Pacing {
         }
     }
 
-    /// Takes the link for the next piece, unless it has one of ours.
+    /// Takes the link for the next piece, unless it already has one from this wire.
     fn reserve(&mut self, pending: usize, now_ns: u64, shared: Option<&mut pace::Link>) {
         let Some(link) = self.own.as_mut().or(shared) else {
             return;

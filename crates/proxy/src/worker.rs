@@ -25,17 +25,17 @@ const CONTROL: u64 = RESERVED + 1;
 const END: u64 = RESERVED + 2;
 /// Events taken in one round, and connections in one turn of accepting.
 const BATCH: usize = 256;
-/// What one reading takes at most.
+/// Maximum number of bytes per read.
 const BUFFER: usize = 64 * 1024;
-/// How much of an answer is heard that nobody wants any more.
+/// Maximum number of bytes read of an answer that no client wants any more.
 const UNWANTED: usize = 1 << 20;
-/// How long we wait for the end of a client after ours.
+/// Time that we wait for the end of a client after ours.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
 const READ: u32 = libc::EPOLLIN as u32;
 const WRITE: u32 = libc::EPOLLOUT as u32;
 
-/// What is to be done before anything else is waited for.
+/// Work to be done before the next wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Job {
     /// The client's request goes to the service.
@@ -55,7 +55,7 @@ pub(crate) struct Worker {
     pub books: Books,
     /// Idle connections of each upstream, the one used last at the end.
     pub idle: Vec<Vec<u64>>,
-    /// Whose turn it is.
+    /// Index of the service whose turn it is.
     pub turn: usize,
     pub jobs: VecDeque<Job>,
     timers: Timers,
@@ -178,7 +178,7 @@ impl Worker {
         }
     }
 
-    /// Whether the bound of connections leaves further ones in the accept queue; then nobody looks there.
+    /// True if the bound of connections leaves further ones in the accept queue, which is then not read.
     fn holds_more(&mut self) -> bool {
         let bound = self.settings.faults.connections;
         let holds =
@@ -224,7 +224,7 @@ impl Worker {
         }
     }
 
-    /// How bytes of a direction are slowed down; none: they are not.
+    /// Slowdown of a direction's bytes; none: they are not slowed down.
     pub fn pacing(&self, direction: Direction) -> Option<Pacing> {
         let bandwidth = self.settings.faults.bandwidth?;
         (bandwidth.of == direction || bandwidth.of == Direction::Both)
@@ -504,7 +504,7 @@ fn is_upstream(token: u64) -> bool {
 
 fn watch(epoll: &Epoll, wire: &mut Wire, reads: bool, is_connecting: bool) {
     if wire.peer == Peer::Reset {
-        // epoll would tell of the end again and again.
+        // epoll would report the end again and again.
         epoll.forget(wire.socket.as_raw_fd());
         return;
     }

@@ -144,7 +144,7 @@ fn m_m_c_waits_as_erlang_says() {
 
 #[test]
 fn m_d_1_waits_half_as_long_as_m_m_1() {
-    // Pollaczek and Khinchine: W = rho D / (2 (1 - rho)); nobody waits with probability 1 - rho.
+    // Pollaczek and Khinchine: W = rho D / (2 (1 - rho)); a request does not wait with probability 1 - rho.
     let model = one_station("fifo", 1.0, fixed(1.0), open("load", 0.4, "a"), 50_000.0);
 
     assert_near(&model, 1.0 + 0.4 / 1.2, mean);
@@ -301,7 +301,7 @@ fn a_pool_that_is_held_while_time_passes_is_so_many_servers() {
 
 #[test]
 fn requests_of_an_iteration_and_their_pauses_add_up() {
-    // One user: 2 + 1 thinking, 0.5 and 0.25 served, 0.75 pause: X = 2 / 4.5 requests a second.
+    // One user: 2 + 1 thinking, 0.5 and 0.25 served, 0.75 pause: X = 2 / 4.5 requests/s.
     let model = json!({"warmup_s": 0, "duration_s": 9_000,
         "stations": [{"name": "s", "discipline": "fifo", "capacity": 1}],
         "classes": [{"name": "a", "route": [{"do": "serve", "station": "s", "work": fixed(0.5)}]},

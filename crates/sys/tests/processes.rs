@@ -1,4 +1,4 @@
-//! What concerns other processes. Apart from the unit tests, whose descriptors a copy would keep open.
+//! Tests with other processes. Apart from the unit tests, whose descriptors a copy would keep open.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use loadlens_sys::{end_child, fork, monotonic_ns, process_cpu_ns, shared_zeros};
 
 #[test]
 fn a_copy_shares_the_memory_for_that_ends_with_its_parent_and_can_be_ended_before() {
-    // SAFETY: zero is a value of an atomic number, which bears several processes.
+    // SAFETY: zero is a valid value of an atomic number, which several processes may share.
     let told: &AtomicI32 = unsafe { shared_zeros() }.unwrap();
     // The copy of a process of several threads may make system calls, and nothing else.
     let Some(pid) = fork().unwrap() else {

@@ -2,7 +2,7 @@
 //!
 //! It takes the bytes of one whole request and nothing else, as a client that never pipelines sends them.
 
-/// What a request says.
+/// Content of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: String,

@@ -3,7 +3,7 @@
 //! It takes whole messages only and is written to be compared with the text of the RFC, rule by rule. Where the RFC
 //! leaves a choice it makes the one that `response` documents.
 
-/// How the body ends.
+/// End of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     None,
@@ -12,7 +12,7 @@ pub enum Length {
     UntilClose,
 }
 
-/// What a whole head says.
+/// Content of a whole head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     pub status: u16,

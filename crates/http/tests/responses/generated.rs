@@ -1,4 +1,4 @@
-//! Answers that nobody thought of: the cases changed at random, read by four readers.
+//! Random answers: the cases changed at random, read by four readers.
 //!
 //! The engine's reader whole and in pieces, the one that knows the last head again, httparse, and the literal reading of the RFC.
 //! Where they disagree the RFC decides, and the bytes become a case. `LOADLENS_SEED=n` replays one input.
@@ -87,7 +87,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The case in words, for whoever looks at a failure.
+/// The case in words, for the message of a failure.
 fn told(seed: u64, case: &Case) -> String {
     let bytes = case.bytes.escape_ascii();
     format!(

@@ -19,7 +19,7 @@ enum Asked {
     Head,
 }
 
-/// What happens after the bytes.
+/// Event after the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     /// The connection stays open and silent.
@@ -28,11 +28,11 @@ enum Then {
     Close,
 }
 
-/// How it ends for the request.
+/// End of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ending {
     /// A whole answer. `kept`: the connection may carry the next request. `spare`: bytes behind the answer, which
-    /// nobody asked for.
+    /// were not requested.
     Answered {
         status: u16,
         body: Vec<u8>,
@@ -195,7 +195,7 @@ fn a_literal_reading_of_the_rfc_agrees() {
     }
 }
 
-/// Whether the literal reading comes to the same end.
+/// True if the literal reading comes to the same end.
 fn agrees(case: &Case) -> bool {
     if case.ending == Ending::Limit {
         return true; // bounds are the engine's own

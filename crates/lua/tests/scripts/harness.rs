@@ -71,7 +71,7 @@ pub fn plan(asked: &Asked, users: u32, requests: u64) -> Value {
     })
 }
 
-/// What came of a run.
+/// Result of a run.
 pub struct Done {
     pub session: Session,
     pub result: Result<Value, String>,
@@ -120,7 +120,7 @@ pub fn drive(origin: &Origin, script: &str, requests: u64) -> Done {
     run(session, &plan(&asked, 1, requests))
 }
 
-/// Why a script is refused before anything runs, with its file named `SCRIPT`.
+/// Reason why a script is refused before anything runs, with its file named `SCRIPT`.
 pub fn refused(origin: &Origin, script: &str) -> String {
     let file = File::new(script);
     match Session::prepare(&asked(origin.port, Some(&file))) {

@@ -1,4 +1,4 @@
-//! What a script is called with, and what it may ask for while it runs.
+//! Arguments of a script's functions, and its requests to the engine while it runs.
 
 use loadlens_lua::Summary;
 

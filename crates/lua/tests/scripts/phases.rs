@@ -1,4 +1,4 @@
-//! What happens before the first request.
+//! Steps before the first request.
 
 use loadlens_lua::{Fault, Session};
 use loadlens_origin::{Admission, Config, Origin};
@@ -70,7 +70,7 @@ fn modules_and_a_first_line_of_a_shell_are_read() {
 
 #[test]
 fn a_port_where_nobody_listens_is_unreachable() {
-    // The port stays taken, so that nobody else comes to listen there.
+    // The port stays taken, so that no other process listens there.
     let deaf = Origin::start(Config {
         admission: Admission::Refuse,
         ..Config::default()

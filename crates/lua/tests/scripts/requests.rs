@@ -1,4 +1,4 @@
-//! What is sent: by the script, or in its place.
+//! Requests sent: by the script, or in its place.
 
 use loadlens_lua::Session;
 

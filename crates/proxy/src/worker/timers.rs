@@ -1,4 +1,4 @@
-//! What is looked at when its time has come: stages of clients, answers that are held back, links that are through,
+//! Timers: stages of clients, answers that are held back, links that are through,
 //! deadlines of the service.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use loadlens_sys as sys;
 
 use super::{is_upstream, Part, Stage, Worker, READ};
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     /// The stage of a client, or an answer that is held back.
@@ -28,7 +28,7 @@ impl Timers {
         self.0.push(Reverse((at_ns, what, token)));
     }
 
-    /// When the next one comes.
+    /// Time of the next timer.
     pub(super) fn next(&self) -> Option<u64> {
         self.0.peek().map(|first| first.0 .0)
     }

@@ -1,4 +1,4 @@
-//! Admission: how many the service has at once, how many wait and how long, and what the others are told.
+//! Admission: bounds of requests at the service and of waiting ones, waiting times, and answers to the others.
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,7 @@ fn with_faults(origin: &Origin, faults: Value) -> Running {
     proxy(origin.port, json!({ "faults": faults }))
 }
 
-/// How many of `count` requests, each on a connection of its own when the last one ended, came to what.
+/// Good answers, other answers and broken connections of `count` requests; a broken connection is replaced.
 fn ask(front: &Running, count: u64, path: &str) -> (u64, u64, u64) {
     let (mut ok, mut other, mut broken) = (0, 0, 0);
     let mut client = front.client();
@@ -32,7 +32,7 @@ fn ask(front: &Running, count: u64, path: &str) -> (u64, u64, u64) {
     (ok, other, broken)
 }
 
-/// Whether a count lies within five standard deviations of a binomial's mean.
+/// True if a count lies within five standard deviations of a binomial's mean.
 fn is_share(found: u64, of: u64, share: f64) -> bool {
     let (of, found) = (of as f64, found as f64);
     (found - of * share).abs() < 5.0 * (of * share * (1.0 - share)).sqrt()

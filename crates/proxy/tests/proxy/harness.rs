@@ -47,7 +47,7 @@ pub fn proxy(upstream: u16, with: Value) -> Running {
 }
 
 impl Running {
-    /// What the books say: `outcomes_total{outcome="passed"}` -> 3.
+    /// The proxy's counts: `outcomes_total{outcome="passed"}` -> 3.
     pub fn books(&self) -> Books {
         let (status, page) = get(self.control_port, "/metrics");
         assert_eq!(status, 200);
@@ -78,7 +78,7 @@ impl Running {
         Client::connect(self.port)
     }
 
-    /// What a client hears that says nothing. A reset may come before its `connect` has returned.
+    /// Bytes that reach a client that sends nothing. A reset may come before its `connect` has returned.
     pub fn hear_unasked(&self) -> Heard {
         match TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)) {
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
@@ -144,7 +144,7 @@ impl Books {
 /// A connection that reads to the byte.
 pub struct Client(pub TcpStream);
 
-/// What came: an answer, or how the connection ended instead.
+/// Result: an answer, or the end of the connection instead.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     Answer {

@@ -12,7 +12,7 @@ use crate::harness::{proxy, Heard};
 
 const MS: u64 = 1_000_000;
 
-/// What a client sees: classes as docs/reference/record.md names them.
+/// Outcomes that a client sees: classes as docs/reference/record.md names them.
 type Seen = BTreeMap<&'static str, BTreeSet<String>>;
 
 fn stream(behaviour: &Behaviour, port: u16) -> Value {
@@ -34,8 +34,8 @@ fn stream(behaviour: &Behaviour, port: u16) -> Value {
     })
 }
 
-/// What a client sees of each behaviour; one after the other, as on connections that the proxy keeps nobody
-/// must hear what another was told.
+/// Outcomes of each behaviour; one after the other, as on connections that the proxy keeps, where no client
+/// must get what was meant for another.
 fn seen(behaviours: &[&'static Behaviour], port: u16) -> Seen {
     behaviours
         .iter()
@@ -62,10 +62,10 @@ fn seen(behaviours: &[&'static Behaviour], port: u16) -> Seen {
         .collect()
 }
 
-/// What is wrong with what arrives through a proxy.
+/// Differences in what arrives through a proxy.
 fn differing(behaviours: &[&'static Behaviour]) -> Vec<String> {
     let origin = Origin::start(Config::default()).expect("the origin starts");
-    // Connections to the service that nobody shares: what one behaviour spoils must not reach another's client.
+    // Connections to the service are not shared: what one behaviour spoils must not reach another's client.
     let front = proxy(
         origin.port,
         json!({"timeout_ns": 2_500 * MS, "keepalive": 0}),
@@ -115,7 +115,7 @@ fn every_misbehaviour_arrives_as_what_it_is() {
 
 #[test]
 fn where_nobody_listens_the_client_is_reset_or_told() {
-    // The port stays taken, so that nobody else comes to listen there.
+    // The port stays taken, so that no other process listens there.
     let deaf = Origin::start(Config {
         admission: Admission::Refuse,
         ..Config::default()

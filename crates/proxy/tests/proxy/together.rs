@@ -13,7 +13,7 @@ use crate::harness::proxy;
 const CLIENTS: u64 = 8;
 const REQUESTS: u64 = 150;
 
-/// What clients ask for: fast, slow, large, with bodies by length and in chunks, and what breaks off.
+/// Paths that clients request: fast, slow, large, with bodies by length and in chunks, and some that break off.
 const ASKED: [&str; 8] = [
     "GET /bytes/10 HTTP/1.1\r\nHost: a\r\n\r\n",
     "GET /delay/5 HTTP/1.1\r\nHost: a\r\n\r\n",

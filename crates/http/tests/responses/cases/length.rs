@@ -1,4 +1,4 @@
-//! Where the body ends: the rules of RFC 9112 6.3.
+//! End of the body: the rules of RFC 9112 6.3.
 
 use super::{closed, kept, last, open, spare, to_head};
 use crate::Case;

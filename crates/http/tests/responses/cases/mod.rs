@@ -68,7 +68,7 @@ fn last(status: u16, body: &str) -> Ending {
     }
 }
 
-/// A whole answer with bytes behind it that nobody asked for.
+/// A whole answer with bytes after it that were not requested.
 fn spare(status: u16, body: &str, spare: usize) -> Ending {
     Ending::Answered {
         status,

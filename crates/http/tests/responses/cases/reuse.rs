@@ -1,4 +1,4 @@
-//! Whether the connection may carry the next request: RFC 9112 9.
+//! Reuse of the connection for the next request: RFC 9112 9.
 
 use super::{closed, kept, last, open, spare};
 use crate::Case;
