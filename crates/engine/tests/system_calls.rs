@@ -1,5 +1,5 @@
-//! How many system calls a request takes, counted from outside: a second process runs the engine and is traced with
-//! ptrace(2), so a call that nobody thought of is counted too.
+//! Number of system calls per request, counted from outside: a second process runs the engine and is traced with
+//! ptrace(2), so an unexpected call is counted too.
 //!
 //! Tracing slows every call down, so that more answers wait at each look and fewer looks are needed than in a free run; the
 //! calls that belong to one request do not depend on it.
@@ -17,14 +17,14 @@ use loadlens_origin::{Config, Origin};
 use loadlens_record::recorder::Ended;
 use serde_json::{json, Value};
 
-/// Tells the second process what to run.
+/// Environment variable with the plan of the second process.
 const PLAN: &str = "LOADLENS_TRACED_PLAN";
 /// Says that a script goes along, which makes no requests itself.
 const SCRIPTED: &str = "LOADLENS_TRACED_SCRIPT";
 /// The engine's thread.
 const WORKER: &str = "loadlens-0";
 
-/// What one thread called.
+/// Calls of one thread.
 #[derive(Default)]
 struct Calls {
     by_number: BTreeMap<i64, u64>,
@@ -52,7 +52,7 @@ fn is_vain_send(number: i64, result: i64) -> bool {
     number == libc::SYS_sendto && result == -i64::from(libc::EAGAIN)
 }
 
-/// Where a thread stands still.
+/// Reason for the stop of a thread.
 enum Stop {
     /// It is about to make this call.
     Enters(i64),
@@ -65,7 +65,7 @@ fn ptrace(request: libc::c_uint, tid: libc::pid_t, address: usize, data: usize) 
     unsafe { libc::ptrace(request, tid, address, data) }
 }
 
-/// Where a stopped thread stands; none: it is being killed with its process.
+/// Reason for the stop of a thread; none: it is being killed with its process.
 fn stop_of(tid: libc::pid_t) -> Option<Stop> {
     // SAFETY: zeros are a valid value of a struct of numbers.
     let mut info: libc::ptrace_syscall_info = unsafe { mem::zeroed() };
@@ -184,7 +184,7 @@ fn calls_of_worker(plan: &Value, is_scripted: bool) -> Calls {
 /// at the cuts, four a second.
 const BY_TIME_PER_S: f64 = 70.0;
 
-/// What a request takes.
+/// Costs of a request.
 #[derive(Debug)]
 struct Taken {
     calls: BTreeMap<i64, f64>,

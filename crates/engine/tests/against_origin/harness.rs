@@ -18,13 +18,13 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// Threads that sleep and wake while a test judges times, one on each core: a host may take a single core away. How late
-/// they wake is how late this machine lets anybody be, and what a figure may be off without anyone's fault.
+/// they wake is the lateness that this machine imposes on every program, and the error to expect of a figure.
 pub struct Witness {
     threads: Vec<JoinHandle<Vec<f64>>>,
     ends: Arc<AtomicBool>,
 }
 
-/// How late the witnesses woke, in seconds.
+/// Lateness of the witnesses, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Lateness {
     /// One waking in 200 is later, so of two in a row together one pair in a hundred is later than twice this.
@@ -45,7 +45,7 @@ impl Witness {
         let watch = |core: usize| {
             let ends = ends.clone();
             std::thread::spawn(move || {
-                // A core of another number is watched by whoever sleeps on it.
+                // If the core cannot be set, this thread watches the core that it sleeps on.
                 let _ = loadlens_sys::confine(&[core]);
                 let mut late = Vec::new();
                 while !ends.load(Ordering::Relaxed) {

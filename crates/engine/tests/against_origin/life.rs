@@ -198,7 +198,7 @@ fn a_server_that_goes_away_in_the_middle_leaves_every_request_accounted_for() {
             std::thread::sleep(Duration::from_millis(10));
         }
         drop(served.take());
-        // Nobody else gets the port: the users would ask whoever it is.
+        // The port stays ours: otherwise the users would send to the process that takes it.
         served = Some(origin(Config {
             port,
             admission: Admission::Refuse,

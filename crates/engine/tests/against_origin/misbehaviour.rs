@@ -12,9 +12,9 @@ use crate::harness::{
 };
 use crate::secured;
 
-/// Where a time-out is expected, or may come.
+/// Time-out where one is expected, or may come.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Where none may come, however busy this machine is.
+/// Time-out where none may come, however busy this machine is.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Behaviours in one run, each a stream of its own.
 const TOGETHER: usize = 60;
@@ -61,15 +61,15 @@ fn groups() -> Vec<Group> {
 }
 
 fn groups_of(together: usize, config: &Config) -> Vec<Group> {
-    // What happens while nobody asks must not be late, so it is kept apart from those who keep the server busy.
+    // Bytes sent between requests must not be late, so these behaviours run apart from those that keep the server busy.
     let (paused, busy): (Vec<&Behaviour>, Vec<&Behaviour>) =
         bad::all().partition(|one| one.pause_ms > 0);
     let groups = busy.chunks(together).map(<[_]>::to_vec).chain([paused]);
     groups.map(|group| (group, config.clone())).collect()
 }
 
-/// Where others use a connection while its user pauses, what comes in the pause is an answer to them: no client
-/// can tell.
+/// Where others use a connection while its user pauses, bytes that come in the pause are an answer to them: no client
+/// can distinguish the two.
 fn groups_without_pauses() -> Vec<Group> {
     let mut groups = groups();
     groups.pop();
@@ -102,7 +102,7 @@ fn judge(group: &[&Behaviour], mut run_once: impl FnMut() -> Judged) -> Vec<Stri
     run_once().found
 }
 
-/// What is wrong with the engine's account of one behaviour.
+/// Errors in the engine's account of one behaviour.
 ///
 /// `at_once`: connections that the stream may have open at once.
 fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books, at_once: u64) -> Vec<String> {

@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 
 use crate::harness::{closed, origin, plan, run, shared, stream, Run, Stream, Witness};
 
-/// What one answer waits for: before its first byte, and between its first and its last, in milliseconds.
+/// Delays of one answer: before its first byte, and between its first and its last, in milliseconds.
 #[derive(Clone, Copy)]
 struct Pauses {
     first_ms: u64,

@@ -59,7 +59,7 @@ fn secured(origin: &Origin, certificates: &Certificates, path: &str) -> Value {
     stream
 }
 
-/// What happens to requests against a server of that kind, the stream changed.
+/// Runs requests against a server of that kind, the stream changed.
 fn against(config: Config, change: impl FnOnce(&mut Value, &Certificates)) -> Run {
     let _machine = shared();
     let origin = origin(config);

@@ -1,4 +1,4 @@
-//! What steps, templates and extracted values put on the wire is valid HTTP, and carries what it should.
+//! Requests from steps, templates and extracted values are valid HTTP, and carry the values that they should.
 
 use loadlens_origin::{Books, Config};
 use serde_json::{json, Value};

@@ -8,7 +8,7 @@ use crate::harness::{
     SECOND,
 };
 
-/// What loopback and two wake-ups add to a service time on a machine that has nothing else to do.
+/// Time that loopback and two wake-ups add to a service time on a machine that has nothing else to do.
 const PATH_S: f64 = 0.0005;
 
 /// A run, and how late the machine let a thread be meanwhile: every bound below is for a machine at rest and is

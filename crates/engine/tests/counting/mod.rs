@@ -1,4 +1,4 @@
-//! An allocator that counts: whoever includes this file runs on it.
+//! An allocator that counts: a test program that includes this file runs on it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Loads that end by themselves: when their measured part ends, and how long one lasts that nobody answers.
+//! Loads that end by themselves: the end of their measured part, and the length of one without any answer.
 
 use std::collections::HashSet;
 

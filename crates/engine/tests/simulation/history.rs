@@ -27,10 +27,10 @@ use crate::plans::{draw_addresses, draw_nature, draw_plan, world, Draws};
 use crate::world::{Sim, World};
 use crate::MS;
 
-/// Room for all rows of the longest history: nobody takes them before its end.
+/// Room for all rows of the longest history: none are taken before its end.
 const LOG_CHUNKS: usize = 64;
 
-/// What one worker left.
+/// Final state of one worker.
 pub struct Told {
     pub end: WorkerEnd,
     pub rows: Vec<SampleRow>,
@@ -38,13 +38,13 @@ pub struct Told {
     pub world: World,
 }
 
-/// How one history ended.
+/// End of one history.
 pub struct History {
     pub plan: Plan,
     pub collected: Collected,
     pub workers: Vec<Told>,
     pub may_spin: bool,
-    /// When somebody asked for an early end.
+    /// Time at which an early end was requested.
     pub stopped_at: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl History {
     }
 }
 
-/// What a history consists of.
+/// Parts of a history.
 pub struct Setting {
     pub plan: Value,
     /// One for each worker.
@@ -268,7 +268,7 @@ fn shards<'p>(
         .collect()
 }
 
-/// What one worker records into, and where it comes out.
+/// Recorder inputs of one worker, and the channels of its output.
 struct Recording {
     recorder: Recorder,
     ends: ThreadEnds,

@@ -38,10 +38,10 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// What seeds came to.
+/// Totals over seeds.
 #[derive(Default)]
 struct Explored {
-    /// How often each outcome was seen.
+    /// Number of each outcome.
     outcomes: BTreeMap<u8, u64>,
     failing: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a seed decides: the load, and the world that it meets.
+//! Choices of a seed: the load, and the world that it meets.
 
 use loadlens_base::Random;
 use serde_json::{json, Value};
@@ -138,7 +138,7 @@ fn open(draws: &mut Draws, requests: &Value) -> Value {
     workload
 }
 
-/// What a seed decides about the load.
+/// Draws the load of a seed.
 pub fn draw_plan(random: &mut Random) -> Value {
     let draws = &mut Draws(random);
     let think = draws.of(&[
@@ -194,7 +194,7 @@ pub fn draw_plan(random: &mut Random) -> Value {
     })
 }
 
-/// What a seed decides about a world.
+/// Draws the world of a seed.
 pub fn draw_nature(random: &mut Random) -> Nature {
     let draws = &mut Draws(random);
     Nature {
@@ -210,7 +210,7 @@ pub fn draw_nature(random: &mut Random) -> Nature {
     }
 }
 
-/// What listens at the addresses of the load: nearly always only a server.
+/// Draws the listeners at the addresses of the load: nearly always only a server.
 pub fn draw_addresses(random: &mut Random) -> Vec<Listens> {
     use Listens::{BlackHole, Nobody, Server};
     let all: [&[Listens]; 8] = [

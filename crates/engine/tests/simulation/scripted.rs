@@ -1,4 +1,4 @@
-//! What servers say word by word: cookies, records of feeds, long answers and kept ones. Counted by hand.
+//! Servers with scripted bytes: cookies, records of feeds, long answers and kept ones. Counted by hand.
 
 use std::io::Write;
 
@@ -188,7 +188,7 @@ fn kept_within(bytes: usize) -> Vec<Outcome> {
 fn answers_that_are_kept_for_their_checks_stay_within_the_bound_of_all_together() {
     let head = answer("", &"x".repeat(700)).len() - 700;
 
-    // The first to get its second half holds all of its own beside half of the other one.
+    // The first to get its second half holds all of its own and half of the other one.
     let both = 2 * head + 3 * 350;
     assert_eq!(kept_within(both), [Outcome::Ok, Outcome::Ok]);
     // One byte less, and the first is given up; what it held is the other one's.

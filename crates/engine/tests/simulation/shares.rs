@@ -1,4 +1,4 @@
-//! How a load is shared by the threads of a run, and how far a request goes for a connection. Counted by hand.
+//! Division of a load among the threads of a run, and the path of a request to its connection. Counted by hand.
 
 use std::collections::BTreeMap;
 

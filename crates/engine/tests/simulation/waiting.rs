@@ -1,4 +1,4 @@
-//! Who is next where several wait: for a place, for a connection, for one of the idle connections. Counted by hand.
+//! Order of those that wait: for a place, for a connection, for one of the idle connections. Counted by hand.
 
 use loadlens_base::Random;
 use serde_json::{json, Value};
@@ -16,7 +16,7 @@ fn live(setting: Setting) -> History {
     history
 }
 
-/// What `of` says of the issued requests of a history, in the order in which they were issued.
+/// Value of `of` for the issued requests of a history, in the order in which they were issued.
 fn in_order<T>(history: &History, of: fn(&loadlens_record::rows::SampleRow) -> T) -> Vec<T> {
     let mut issued: Vec<_> = history.rows().filter(|row| row.sent_ns >= 0).collect();
     issued.sort_by_key(|row| row.sent_ns);
@@ -71,7 +71,7 @@ fn users_of_a_pool_take_turns() {
 
 #[test]
 fn whoever_waits_for_a_connection_keeps_its_turn_when_another_one_fails_to_connect() {
-    // Nobody listens: each connect fails at once or soon, and its user pauses for 10 ms, then for 20.
+    // No listener: each connect fails at once or soon, and its user pauses for 10 ms, then for 20.
     let workload = json!({"kind": "closed", "users": 5});
     for addresses in [&[Listens::Nobody][..], &[Listens::Nobody; 3]] {
         let mut plan = simple(workload.clone(), 9 * MS, 1_000 * MS);

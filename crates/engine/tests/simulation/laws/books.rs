@@ -11,7 +11,7 @@ use crate::MS;
 
 use super::{ended_at, is, is_answer};
 
-/// How a request without an answer may have ended where servers are good.
+/// Possible outcomes of a request without an answer where servers are good.
 const OWN_OR_BAD_LUCK: [Outcome; 6] = [
     Outcome::Timeout,
     Outcome::ConnectTimeout,

@@ -86,7 +86,7 @@ fn check_quotas(history: &History) {
     }
 }
 
-/// What became due at a step are the rows of that step.
+/// Checks that the requests due at a step are the rows of that step.
 pub fn check_steps(history: &History) {
     let mut at = 0;
     for (number, stream) in history.plan.streams.iter().enumerate() {
@@ -105,7 +105,7 @@ pub fn check_steps(history: &History) {
     }
 }
 
-/// Who has a connection of its own waits for nothing but us: the lag is from due to issue.
+/// Checks that a user with its own connection waits only for the generator: the lag is from due to issue.
 pub fn check_lag(history: &History) {
     for (at, stream) in history.plan.streams.iter().enumerate() {
         let waits_for_us = stream.connection.pool.is_none()

@@ -1,4 +1,4 @@
-//! What holds after every history, whatever happened in it.
+//! Laws that hold after every history, whatever happened in it.
 //!
 //! Counts and sums are compared with the rows (`counts`), rows with the world's own books (`books`); where times are
 //! compared, the world's are exact. Here is what a run promises: its bounds, its phases, its end, and turns of users who
@@ -163,7 +163,7 @@ fn check_phases(history: &History) {
     assert_eq!(counted, in_warmup, "the warm-up ends where it ends");
 }
 
-/// What ended before the end of the measured part stands in it, whichever thread saw it; a load that ends by itself
+/// Checks that the measured part holds all that ended before its end, on any thread; a load that ends by itself
 /// ends with its last answer.
 fn check_end(history: &History) {
     let plan = &history.plan;
@@ -195,13 +195,13 @@ fn check_end(history: &History) {
     );
 }
 
-/// Whether intervals are cut there, in the first minute of a phase.
+/// True if intervals are cut there, in the first minute of a phase.
 fn is_cut(warmup: u64, at: u64) -> bool {
     let from = if at <= warmup { 0 } else { warmup };
     at == warmup || (at - from) % (250 * MS) == 0
 }
 
-/// Nobody waits for a connection of a pool while one is free.
+/// Checks that no request waits for a connection of a pool while one is free.
 fn check_pool(history: &History) {
     let plan = &history.plan;
     let stream = &plan.streams[0];

@@ -14,15 +14,15 @@ use loadlens_transport::{NetError, Ready};
 
 pub use net::Sim;
 
-/// What a scripted server gives for the text of a request: the pieces of its answer, each so long after the one before.
+/// Answer of a scripted server to the text of a request: its pieces, each so long after the one before.
 pub type Script = Box<dyn FnMut(&str) -> Vec<(u64, Vec<u8>)>>;
 
-/// How a world is: chances in a thousand, unless it says otherwise.
+/// Nature of a world: chances in a thousand, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
     /// That an exchange goes wrong; of connects a quarter of it.
     pub mischief: u64,
-    /// When mischief and freezes end, in nanoseconds.
+    /// End of mischief and freezes, in nanoseconds.
     pub until: u64,
     /// The longest that a good answer takes.
     pub longest: u64,
@@ -32,13 +32,13 @@ pub struct Nature {
     pub stands_at_once: u64,
     /// That an answer comes in pieces.
     pub splits: u64,
-    /// That a wait tells of something that is not there.
+    /// That a wait reports an event that is not there.
     pub spurious: u64,
     /// That our thread is kept from its core after a call, in a hundred thousand.
     pub freezes: u64,
     /// The longest that it is.
     pub longest_freeze: u64,
-    /// Whether every answer is the same.
+    /// True if every answer is the same.
     pub is_plain: bool,
 }
 
@@ -58,12 +58,12 @@ impl Nature {
     };
 }
 
-/// What listens at an address.
+/// Listener at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listens {
     /// A server.
     Server,
-    /// Nobody: the connect fails at once, or an event tells.
+    /// No listener: the connect fails at once, or an event reports it.
     Nobody,
     /// Nothing ever comes back.
     BlackHole,
@@ -74,17 +74,17 @@ pub enum Listens {
 pub struct Exchange {
     /// The send that took its first byte.
     pub asked_at: u64,
-    /// Where in the stream of the server's bytes its answer ends; none: the server gave no whole answer.
+    /// Position in the server's bytes at which its answer ends; none: the server gave no whole answer.
     pub ends: Option<usize>,
-    /// Whether the answer ends with the connection.
+    /// True if the answer ends with the connection.
     pub until_close: bool,
-    /// When the last byte lay in our socket.
+    /// Time at which the last byte lay in our socket.
     pub arrived_at: Option<u64>,
-    /// What our clock said when it was next read after the last byte was taken.
+    /// Our clock at its first reading after the last byte was taken.
     pub read_at: Option<u64>,
 }
 
-/// What comes from the other side.
+/// Piece from the other side.
 #[derive(Clone, Debug)]
 enum Piece {
     Bytes(Vec<u8>),
@@ -107,34 +107,34 @@ pub struct Link {
     /// Its number among those to this port.
     pub number: u32,
     pub exchanges: Vec<Exchange>,
-    /// Whether bytes were sent that nobody asked for: those that look like an answer, and come when one is expected,
-    /// cannot be told from it.
+    /// True if unrequested bytes were sent: those that look like an answer, and come when one is expected,
+    /// cannot be distinguished from it.
     pub is_poisoned: bool,
     is_open: bool,
     is_connected: bool,
-    /// Whether it was begun quietly and the first send has not come: until then there are no events.
+    /// True if it was begun quietly and the first send has not come: until then there are no events.
     is_quiet: bool,
     failed: Option<NetError>,
     inbox: Vec<u8>,
     has_ended: bool,
     is_reset: bool,
-    /// Whether the worker was told of the end: nothing may be done with it from then on but to close it.
+    /// True if the end was reported to the worker: from then on it may only close the link.
     is_known_dead: bool,
     /// Bytes of the request being received.
     request: Vec<u8>,
-    /// Whether an answer is owed: a request before it is pipelined.
+    /// True if an answer is owed: a request before it is pipelined.
     owes: bool,
-    /// Whether the server has left: what is sent now is never read.
+    /// True if the server has left: bytes sent now are never read.
     is_left: bool,
-    /// Whether the server has said or done something after which no request may follow, as far as the client has read.
+    /// Position in the client's reading at which the server has done something after which no request may follow.
     spoilt_at: Option<usize>,
     /// Bytes that the server has sent, that lay in our socket, and that the worker has read.
     sent: usize,
     arrived: usize,
     read: usize,
-    /// When the last piece arrives: what is sent later arrives later.
+    /// Arrival of the last piece: pieces sent later arrive later.
     last_at: u64,
-    /// What the last event told and was not delivered yet.
+    /// Part of the last event that was not delivered yet.
     ready: Option<Ready>,
 }
 
@@ -147,11 +147,11 @@ pub struct World {
     /// By time and order.
     coming: BTreeMap<(u64, u64), (usize, Piece)>,
     order: u64,
-    /// What listens at the addresses of each port, in the order of its addresses.
+    /// Listeners at the addresses of each port, in the order of its addresses.
     pub listens: BTreeMap<u16, Vec<Listens>>,
-    /// When the whole process is stopped for 5 s, if it is.
+    /// Time at which the whole process is stopped for 5 s, if it is.
     pub stop_at: Option<u64>,
-    /// When our thread did not run: from, until.
+    /// Times in which our thread did not run: from, until.
     pub frozen: Vec<(u64, u64)>,
     /// Sends, receives and waits: one call of the system each.
     pub calls: u64,
@@ -161,7 +161,7 @@ pub struct World {
     /// Exchanges whose last byte was taken since the clock was last read: link and place.
     taken: Vec<(usize, usize)>,
     pub answers: u64,
-    /// Things that look like answers and came late to nobody's request.
+    /// Pieces that look like answers and came late, without a request.
     pub late_poison: u64,
     pub requests: u64,
     pub bytes_out: u64,
@@ -169,11 +169,11 @@ pub struct World {
     pub opened: BTreeMap<u16, u32>,
     pub most_open: usize,
     pub open: usize,
-    /// Connects whose first send is to tell whether they stand.
+    /// Connects whose first send shows whether they are established.
     pub quiet_connects: u32,
-    /// What servers answer; none: what chance and nature say.
+    /// Script of the servers' answers; none: they follow chance and nature.
     pub script: Option<Script>,
-    /// Where a script is: whole requests in the order in which they came.
+    /// Whole requests of a script in the order in which they came.
     pub asked: Vec<String>,
     /// Called at each wait: the collector's turn.
     pub at_wait: Option<Box<dyn FnMut()>>,
@@ -217,7 +217,7 @@ impl World {
         world
     }
 
-    /// How long our thread did not run between two moments.
+    /// Time for which our thread did not run between two moments.
     pub fn frozen_within(&self, from: u64, until: u64) -> u64 {
         let overlap = |&(begin, end): &(u64, u64)| end.min(until).saturating_sub(begin.max(from));
         self.frozen.iter().map(overlap).sum()
@@ -265,7 +265,7 @@ impl World {
         self.coming.insert((at, self.order), (link, piece));
     }
 
-    /// Brings what has come by now to its links.
+    /// Brings the pieces that have arrived by now to their links.
     fn deliver(&mut self) {
         while let Some((&(at, order), _)) = self.coming.first_key_value() {
             if at > self.now {

@@ -30,7 +30,7 @@ impl World {
         link
     }
 
-    /// What listens at an address: its last number says which of the port's it is, from 1.
+    /// Listener at an address: its last number says which of the port's it is, from 1.
     fn listens_at(&self, address: &SocketAddr) -> Listens {
         let SocketAddr::V4(address) = address else {
             return Listens::Nobody;
@@ -41,7 +41,7 @@ impl World {
             .map_or(Listens::Server, |all| all[at])
     }
 
-    /// How a connect that has begun ends.
+    /// Decides the end of a connect that has begun.
     fn decide_connect(&mut self, handle: usize, listens: Listens) {
         let delay = 1_000 + self.random.below(300_000);
         match listens {
@@ -92,7 +92,7 @@ impl World {
     }
 }
 
-/// Whether a request stands there, head and body.
+/// True if a whole request is there, head and body.
 fn is_whole(request: &[u8]) -> bool {
     let text = std::str::from_utf8(request).expect("the plans send text");
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
@@ -371,7 +371,7 @@ impl World {
             let Some(mut told) = link.ready.take() else {
                 continue;
             };
-            // What was read between event and wait need not be told any more.
+            // Bytes read between event and wait need not be reported any more.
             let is_empty = link.inbox.is_empty() && !link.has_ended && !link.is_reset;
             if is_empty && link.failed.is_none() && !keeps_stale {
                 told.readable = false;

@@ -1,4 +1,4 @@
-//! What the servers of a world do with a request: they answer, stall, cut, reset, flood, and send what nobody asked for.
+//! Servers of a world: they answer, stall, cut, reset, flood, and send bytes without a request.
 
 use super::{Piece, World};
 
@@ -9,7 +9,7 @@ impl World {
     pub(super) fn answer(&mut self, at: usize) {
         let delay = 1_000 + self.random.below(self.nature.longest);
         if self.links[at].is_left {
-            // Nobody is there to read it.
+            // No one reads it any more.
             self.later(at, delay, Piece::Reset);
             return;
         }
@@ -88,7 +88,7 @@ impl World {
     fn give_oddly(&mut self, at: usize, delay: u64, kind: u64) {
         match kind {
             10 => {
-                // bytes that nobody asked for behind it, in one piece: were the answer read alone, the next request
+                // unrequested bytes behind it, in one piece: were the answer read alone, the next request
                 // could be on its way already
                 let mut answer = self.good_answer();
                 let length = answer.len();
@@ -99,7 +99,7 @@ impl World {
                 self.later(at, delay, Piece::Bytes(answer));
             }
             11 => {
-                // bytes that nobody asked for, later
+                // unrequested bytes, later
                 let answer = self.good_answer();
                 self.give(at, delay, answer);
                 self.poison(at, delay);
@@ -134,7 +134,7 @@ impl World {
                 self.later(at, delay + 100_000, Piece::End);
             }
             15 => {
-                // interim responses, at times more than anybody needs
+                // interim responses, at times more than needed
                 let hints = self.random.below(1_200);
                 for number in 0..hints {
                     let hint = b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec();
