@@ -217,7 +217,7 @@ def test_a_certificate_that_is_not_trusted_is_named_with_what_would_help() -> No
 def test_a_process_that_runs_is_watched_and_goes_on(server: Origin) -> None:
     url = url_of(server, "/md1?ms=10")
 
-    answer = explained(url, url_of(server, "/json"), "--pid", str(server.process.pid), "--budget", "10s")
+    answer = explained(url, url_of(server, "/json"), "--pid", str(server.process.pid), "--budget", "15s")
 
     assert answer["tier"] == "B"
     assert all(rung["cpu_cores"] is not None for rung in answer["ladder"])

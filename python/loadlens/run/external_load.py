@@ -93,14 +93,14 @@ def _outcome(request: Request) -> Outcome:
 
 
 def check(plan: Plan, driver: Driver) -> None:
-    """Check, without starting it, that the tool is installed and supports the whole plan.
+    """Check, without starting it, that the tool supports the whole plan and is installed.
+
+    Faults of the plan come first: they are the same on a machine that has the tool.
 
     Raises:
         TestbedError: The tool is not installed.
         UsageError, PlanError: The tool, or every generator, cannot run the plan; every fault is named.
     """
-    if shutil.which(driver.program) is None:
-        raise TestbedError(f"{driver.program} is not installed", where="--driver", hint=driver.install)
     wrong = engine.validate(plan.to_json())
     if wrong:
         raise PlanError("; ".join(f"{fault.where}: {fault.what}" for fault in wrong))
@@ -108,6 +108,8 @@ def check(plan: Plan, driver: Driver) -> None:
     if faults:
         words = "; ".join(fault.words for fault in faults)
         raise UsageError(words, where="--driver", hint="use the built-in engine: leave out --driver")
+    if shutil.which(driver.program) is None:
+        raise TestbedError(f"{driver.program} is not installed", where="--driver", hint=driver.install)
 
 
 def demand(study: Study) -> None:
