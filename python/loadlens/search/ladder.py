@@ -1,15 +1,15 @@
-"""Which load comes next: decided from the trials so far and the time that is left. Pure; nothing runs here.
+"""Choice of the next load step, from the trials so far and the time left. Pure: nothing runs here.
 
-A first look asks each URL a few times, calmly. Then users double from one on until more of them bring no more
-and the last level lies well beyond the knee, as `estimate/saturation.py` has it. What time is left makes the
-answer firmer: the highest level twice more (three trials have an interval between them), the level at the
-knee twice more, and one light load with frequent probes, for which time is kept from eight users on: few
-users show only pauses that several probes waited for. What stands in the way ends it, and is named.
+The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
+throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). The
+remaining time narrows the answer: two more trials at the highest level (an interval needs three), two more at
+the knee, and one light load with frequent probes. Time for the probes is reserved from eight users on: with
+fewer users a pause shows only if it delays several probes. Any obstacle ends the search and is named.
 
-A service that refuses does so fast, and users who ask again at once are a load of refusals. Where a tenth is
-refused the ladder begins anew with users who pause as long as an answer takes alone: one, and then as many
-as ask no more than those did who were not refused any. Where the highest level alone is refused some, one
-more shows whether the same get through: then what refuses is a limit.
+A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
+a tenth is refused, the search starts again with users who pause for one unloaded response time: first one
+user, then the number whose request rate equals the highest rate that met no refusals. If only the highest
+level is refused, one more level shows whether throughput stays the same: if so, the refusals are a limit.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ Because = Literal[
 LOOK_S: Final = 3.0  # at most
 LOOK_THINK_S: Final = 0.02
 LOOKS_EACH: Final = 5  # requests to each URL
-MEASURED_SHARE: Final = 1 / 18  # of the budget: ten levels, repeats and what each trial costs beside its load
+MEASURED_SHARE: Final = 1 / 18  # of the budget: ten levels, repeats and the overhead of each trial
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 LONGEST_SHARE: Final = 1 / 8
-RESPONSES: Final = 8.0  # response times that a trial should last: what its edges cut off then hardly counts
+RESPONSES: Final = 8.0  # trial length in response times, which keeps edge effects small
 COMPLETIONS: Final = 40.0
 WARMUP_RESPONSES: Final = 2.0
-FIRST_OVERHEAD_S: Final = 2.5  # of a trial beside its load, before one has shown it: monitors, drain, seal
-TRIALS: Final = 3  # the fewest with an interval between them
-LEAST_TOP: Final = 8  # users: how a full service treats a few more tells causes apart, and costs little
-CALM: Final = 4.0  # one user alone must stay this far below the rate cap, or else users pause
-REFUSED: Final = 0.10  # of the requests: from there on users pause
-PAUSED_USERS: Final = 8.0  # so many users with pauses cannot pass the rate cap, however fast the service is
+FIRST_OVERHEAD_S: Final = 2.5  # per trial until measured: monitors, drain, seal
+TRIALS: Final = 3  # fewest that give an interval
+LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separates causes
+RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
+REFUSED: Final = 0.10  # share of requests from which users pause
+PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap at any service speed
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
@@ -64,7 +64,7 @@ DENSE_LONGER: Final = 2.0  # than a level
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a search may cost the one who waits, and the service."""
+    """Limits of a search: its duration and the load on the service."""
 
     budget_s: float
     rate_cap_per_s: float
@@ -74,7 +74,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One trial as it was seen, as far as decisions need it."""
+    """Outcome of one trial, reduced to what the next decision needs."""
 
     kind: Kind
     users: int
@@ -89,8 +89,8 @@ class Seen:
     load_s: float = 0.0  # how long the load was on, warm-up included
     took_s: float = 0.0  # the whole trial
     is_generator_full: bool = False
-    failure: str = ""  # what most of those that failed came to
-    words: str = ""  # why it did not end as planned
+    failure: str = ""  # most common failure
+    words: str = ""  # reason for an early end
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """No more trials, and why."""
+    """End of the search, with the reason."""
 
     because: Because
     words: str
@@ -114,7 +114,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """All complete trials of one number of users."""
+    """All complete trials with the same number of users."""
 
     users: int
     ok_per_s: tuple[float, ...]
@@ -122,21 +122,21 @@ class Level:
 
     @property
     def rate(self) -> float:
-        """Mean over its trials."""
+        """Mean throughput of the trials, per second."""
         return statistics.fmean(self.ok_per_s)
 
 
 def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
-    """Return the next trial, or why there is none.
+    """Return the next trial, or the reason to stop.
 
     Args:
         seen: Every trial so far, in order.
-        left_s: Of the budget.
-        bounds: What must not be passed.
+        left_s: Seconds left of the budget.
+        bounds: Limits that no trial may exceed.
     """
     if not seen:
         return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or _too_short(bounds)
-    stop = _standing_in_the_way(seen, bounds)
+    stop = _stop_after_last(seen, bounds)
     if stop is not None:
         return stop
     last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
@@ -147,9 +147,9 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     if not levels:
         first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
         return _affordable(first, seen, left_s) or _out_of_time(seen)
-    calm = _known_calm(seen, pause)
-    known = calm.users if calm is not None and len(levels) == 1 else 0
-    users = min(max(2 * levels[-1].users, known), bounds.most_users)
+    unrefused = _unrefused_level(seen, pause)
+    unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
+    users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
     higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
     end = _end_of_climb(seen, levels, pause, bounds)
     dense = _dense(seen, pause, bounds)
@@ -170,14 +170,17 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     return dense if kept_s else end
 
 
-def _known_calm(seen: Sequence[Seen], pause: float) -> Level | None:
-    """So many users with this pause ask no more than the most with a shorter one who were refused nothing."""
-    hasty = [
-        one
-        for one in seen
-        if one.kind == "climb" and one.end == "complete" and one.pause_s < pause and not one.refused_share
+def _unrefused_level(seen: Sequence[Seen], pause: float) -> Level | None:
+    """Level at this pause with the highest request rate that met no refusals at a shorter pause."""
+    unrefused = [
+        trial
+        for trial in seen
+        if trial.kind == "climb"
+        and trial.end == "complete"
+        and trial.pause_s < pause
+        and not trial.refused_share
     ]
-    most = max(hasty, key=lambda one: one.users, default=None)
+    most = max(unrefused, key=lambda trial: trial.users, default=None)
     if most is None or not most.mean_s:
         return None
     users = int(most.users * (most.mean_s + pause) / (most.mean_s + most.pause_s))
@@ -185,10 +188,10 @@ def _known_calm(seen: Sequence[Seen], pause: float) -> Level | None:
 
 
 def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
-    """How long users pause from now on: as they did, or longer once a tenth was refused."""
+    """Pause of each user from now on, seconds: longer once a tenth of the requests was refused."""
     alone = _alone_s(seen)
     usual = think_s(alone, rate_cap_per_s)
-    refuses = any(one.kind == "climb" and one.refused_share >= REFUSED for one in seen)
+    refuses = any(trial.kind == "climb" and trial.refused_share >= REFUSED for trial in seen)
     return max(usual, alone) if refuses else usual
 
 
@@ -196,19 +199,19 @@ def think_s(alone_s: float, rate_cap_per_s: float) -> float:
     """Pause of a user between two requests: none, unless one user alone comes near the rate cap.
 
     Args:
-        alone_s: Mean response time of the first look, seconds.
-        rate_cap_per_s: Requests per second that are never passed.
+        alone_s: Mean response time in the baseline step, seconds.
+        rate_cap_per_s: Highest allowed request rate, per second.
     """
-    return 0.0 if alone_s * rate_cap_per_s >= CALM else PAUSED_USERS / rate_cap_per_s
+    return 0.0 if alone_s * rate_cap_per_s >= RATE_CAP_MARGIN else PAUSED_USERS / rate_cap_per_s
 
 
 def look_think_s(rate_cap_per_s: float) -> float:
-    """Pause between two rounds of the first look, which knows nothing yet of the service."""
+    """Pause between two rounds of the baseline step, when response times are not yet measured."""
     return max(LOOK_THINK_S, 2 / rate_cap_per_s)
 
 
 def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = False) -> float:
-    """Rate of the probes: 20 a second, dense ones 200, fewer where they would be a load of their own."""
+    """Probe rate: 20 per second (dense: 200), or less if the probes would load the service."""
     most, share, of_cap = (
         (DENSE_PER_S, DENSE_SHARE, DENSE_CAP_SHARE) if dense else (PROBE_PER_S, PROBE_SHARE, PROBE_CAP_SHARE)
     )
@@ -219,29 +222,29 @@ def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = F
 
 
 def levels_of(seen: Sequence[Seen], pause_s: float = 0.0) -> tuple[Level, ...]:
-    """The levels that were measured with users who pause so long, ascending."""
+    """Levels measured with this pause, by ascending number of users."""
     by_users: dict[int, list[Seen]] = {}
-    for one in seen:
-        if one.kind == "climb" and one.end == "complete" and one.pause_s == pause_s:
-            by_users.setdefault(one.users, []).append(one)
+    for trial in seen:
+        if trial.kind == "climb" and trial.end == "complete" and trial.pause_s == pause_s:
+            by_users.setdefault(trial.users, []).append(trial)
     return tuple(
-        Level(users, tuple(one.ok_per_s for one in of), _mean([one.mean_s for one in of]))
+        Level(users, tuple(trial.ok_per_s for trial in of), _mean([trial.mean_s for trial in of]))
         for users, of in sorted(by_users.items())
     )
 
 
 def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | Insufficient:
-    """What the levels say of the capacity."""
+    """Capacity estimate from the levels."""
     alone = next((level.mean_s for level in levels if level.users == 1), None)
     steps = [load.Step(float(level.users), np.array(level.ok_per_s)) for level in levels]
     return load.saturation(steps, alone_s=alone, think_s=pause_s)
 
 
-# --- what ends it ----------------------------------------------------------------------------------------
+# --- stopping --------------------------------------------------------------------------------------------
 
 
-def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
-    """Why the last trial must be the last."""
+def _stop_after_last(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
+    """Reason to stop after the latest trial, if any."""
     last = seen[-1]
     who = "one user" if last.users == 1 else f"{last.users} users"
     failing: Because = "fails_alone" if last.users == 1 else "harm"
@@ -251,7 +254,7 @@ def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
         is_patient = last.pause_s >= pause_of(seen, bounds.rate_cap_per_s)
         return Stop("rate_cap", f"with {who} {last.words}") if is_patient else None
     if last.end == "broken":
-        broken = [one for one in seen if one.end == "broken" and _place(one) == _place(last)]
+        broken = [trial for trial in seen if trial.end == "broken" and _place(trial) == _place(last)]
         return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
     if last.ended == 0:
         return Stop("no_answer", f"no request of {who} ended within {last.load_s:.0f} s")
@@ -266,16 +269,16 @@ def _standing_in_the_way(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
 
 
 def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], pause: float, bounds: Bounds) -> Stop | None:
-    """Why no higher level is needed or allowed; none: on with the ladder."""
+    """Reason not to raise the load further; `None` to continue."""
     top = levels[-1]
-    found = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
-    if isinstance(found, load.Saturation) and found.verdict != "underdriven":
-        return Stop("saturated", f"{found.reason}, and {top.users} users are beyond the knee")
+    estimate = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
+    if isinstance(estimate, load.Saturation) and estimate.verdict != "underdriven":
+        return Stop("saturated", f"{estimate.reason}, and {top.users} users are beyond the knee")
     return _bound_in_the_way(seen, levels, bounds)
 
 
 def _bound_in_the_way(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
-    """Which bound the next level could pass."""
+    """Stop for the limit that the next level could exceed, if any."""
     top = levels[-1]
     if top.users >= bounds.most_users:
         return Stop("most_users", f"{top.users} users are the most that are allowed")
@@ -292,24 +295,24 @@ def _bound_in_the_way(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bou
 
 
 def _has_just_fallen(levels: Sequence[Level]) -> bool:
-    """Whether the last level is the first with less: one more tells a fall from a slip."""
+    """True if throughput fell at the last level only; another level separates a trend from an outlier."""
     best = max(level.rate for level in levels)
     floor = (1 - load.RETROGRADE_MARGIN) * best
     return len(levels) > 2 and levels[-1].rate < floor <= levels[-2].rate and len(levels[-1].ok_per_s) == 1
 
 
 def _refuses_at_last(seen: Sequence[Seen], levels: Sequence[Level], pause: float) -> bool:
-    """Whether the last level is the only one that was refused some."""
+    """True if only the last level met refusals."""
     refused = {
-        one.users
-        for one in seen
-        if one.kind == "climb" and one.pause_s == pause and one.refused_share >= REFUSED
+        trial.users
+        for trial in seen
+        if trial.kind == "climb" and trial.pause_s == pause and trial.refused_share >= REFUSED
     }
     return refused == {levels[-1].users}
 
 
 def _out_of_time(seen: Sequence[Seen]) -> Stop:
-    users = [one.users for one in seen if one.kind == "climb" and one.end == "complete"]
+    users = [trial.users for trial in seen if trial.kind == "climb" and trial.end == "complete"]
     if not users:
         return Stop("budget", "the time was up before a level of load was measured")
     return Stop("budget", f"the time was up after {max(users)} users")
@@ -319,11 +322,11 @@ def _too_short(bounds: Bounds) -> Stop:
     return Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
 
 
-# --- what makes the answer firmer ------------------------------------------------------------------------
+# --- narrowing the interval ------------------------------------------------------------------------------
 
 
 def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
-    """Levels that want three trials, those that were begun first: two have no interval, three have."""
+    """Levels that need three trials for an interval, starting with those that have two."""
     if end.because != "saturated":
         return
     top, knee = levels[-1], _knee(levels)
@@ -332,32 +335,32 @@ def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
 
 
 def _dense(seen: Sequence[Seen], pause: float, bounds: Bounds) -> Next:
-    """One user with frequent probes beside."""
+    """One user alongside frequent probes."""
     warmup, _ = _lengths(1, seen, bounds)
     return Next("dense", 1, warmup, DENSE_LONGER * _usual_s(bounds), pause)
 
 
 def _kept_for(dense: Next, seen: Sequence[Seen], left_s: float) -> float:
-    """Seconds that nothing else may have: no other load shows pauses. 0 where it is had or does not fit."""
+    """Seconds reserved for the dense probes, as no other load shows pauses; 0 if done or too long."""
     cost_s = _cost_s(dense, seen)
-    return 0.0 if cost_s > left_s or any(one.kind == "dense" for one in seen) else cost_s
+    return 0.0 if cost_s > left_s or any(trial.kind == "dense" for trial in seen) else cost_s
 
 
 def _knee(levels: Sequence[Level]) -> Level:
-    """The lowest level on the plateau; where that is the highest, the one before it."""
+    """Lowest level on the plateau, or the level before it if that is the highest."""
     best = max(level.rate for level in levels)
     on_plateau = [level for level in levels if level.rate >= (1 - load.ON_PLATEAU) * best]
     return on_plateau[0] if on_plateau[0] is not levels[-1] or len(levels) < 2 else levels[-2]
 
 
 def _again(level: Level, seen: Sequence[Seen], pause: float) -> Next:
-    """The same once more; its lengths are those of the first time, which whoever runs it knows."""
+    """Repeat of a level, as long as its first trial (warm-up included in `load_s`)."""
     place = ("climb", level.users, pause)
-    first = next(one for one in seen if _place(one) == place and one.end == "complete")
+    first = next(trial for trial in seen if _place(trial) == place and trial.end == "complete")
     return Next("climb", level.users, 0.0, first.load_s, pause)
 
 
-# --- how long --------------------------------------------------------------------------------------------
+# --- durations -------------------------------------------------------------------------------------------
 
 
 def _usual_s(bounds: Bounds) -> float:
@@ -365,19 +368,19 @@ def _usual_s(bounds: Bounds) -> float:
 
 
 def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, float]:
-    """Seconds of warm-up and of the measured part: several response times, enough answers, within bounds."""
+    """Seconds of warm-up and of measurement: several response times, enough responses, within bounds."""
     usual = _usual_s(bounds)
     most = max(usual, LONGEST_SHARE * bounds.budget_s)
     response = _expected_response_s(users, seen)
-    rate = max((one.ok_per_s for one in seen if one.kind == "climb"), default=0.0)
+    rate = max((trial.ok_per_s for trial in seen if trial.kind == "climb"), default=0.0)
     for_answers = COMPLETIONS / rate if rate else 0.0
     measured = min(most, max(usual, RESPONSES * response, for_answers))
     return min(most, max(usual / 5, WARMUP_RESPONSES * response)), measured
 
 
 def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
-    """Mean response time that so many users may meet, at most."""
-    pause = next((one.pause_s for one in reversed(seen) if one.kind == "climb"), 0.0)
+    """Upper estimate of the mean response time with this many users, seconds."""
+    pause = next((trial.pause_s for trial in reversed(seen) if trial.kind == "climb"), 0.0)
     levels = [level for level in levels_of(seen, pause) if level.mean_s is not None]
     if not levels:
         return _alone_s(seen)
@@ -385,21 +388,21 @@ def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
     assert last.mean_s is not None
     if last.users >= users:
         return last.mean_s
-    calm = _known_calm(seen, pause)
-    if calm is not None and calm.mean_s is not None and calm.users >= users:
-        return max(last.mean_s, calm.mean_s)
+    unrefused = _unrefused_level(seen, pause)
+    if unrefused is not None and unrefused.mean_s is not None and unrefused.users >= users:
+        return max(last.mean_s, unrefused.mean_s)
     if len(levels) > 1 and last.rate >= 1.5 * levels[-2].rate:
-        return 1.2 * last.mean_s  # still growing: hardly anybody waits yet
+        return 1.2 * last.mean_s  # throughput still grows, so there is little queueing
     return last.mean_s * max(1.0, users / last.users)
 
 
 def _alone_s(seen: Sequence[Seen]) -> float:
-    """Mean response time in the first look; 0 where nothing is known."""
-    return next((one.mean_s for one in seen if one.kind == "look" and one.mean_s is not None), 0.0)
+    """Mean response time in the baseline step, seconds; 0 if not measured."""
+    return next((trial.mean_s for trial in seen if trial.kind == "look" and trial.mean_s is not None), 0.0)
 
 
 def _cost_s(wanted: Next, seen: Sequence[Seen]) -> float:
-    overheads = [max(0.0, one.took_s - one.load_s) for one in seen if one.took_s]
+    overheads = [max(0.0, trial.took_s - trial.load_s) for trial in seen if trial.took_s]
     overhead = statistics.median(overheads) if overheads else FIRST_OVERHEAD_S
     return wanted.warmup_s + wanted.measured_s + overhead
 
@@ -408,10 +411,10 @@ def _affordable(wanted: Next, seen: Sequence[Seen], left_s: float) -> Next | Non
     return wanted if _cost_s(wanted, seen) <= left_s else None
 
 
-def _place(one: Seen) -> tuple[Kind, int, float]:
-    return one.kind, one.users, one.pause_s
+def _place(trial: Seen) -> tuple[Kind, int, float]:
+    return trial.kind, trial.users, trial.pause_s
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return statistics.fmean(known) if known else None
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    return statistics.fmean(finite) if finite else None

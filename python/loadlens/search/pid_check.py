@@ -1,4 +1,4 @@
-"""Does a process that is to be watched serve the port? A wrong pid would make a busy service look idle."""
+"""Check that a watched process listens on the port: a wrong pid would make a busy service look idle."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from loadlens.machine.listening_sockets import listeners, sockets_of, with_desce
 
 
 def caution(pids: Sequence[int], port: int) -> str | None:
-    """Why the pids may be the wrong ones, in words; none: one of them listens there, or nobody may look."""
+    """Warning that the pids may be wrong; `None` if one listens there or its sockets are not readable."""
     sockets = {inode for inode, on in listeners().items() if on == port}
     if not pids or not sockets:
         return None
     family = with_descendants(pids)
     seen = [sockets_of(pid) for pid in family]
-    if any(known is None for known in seen) or any(known & sockets for known in seen if known):
+    if any(inodes is None for inodes in seen) or any(inodes & sockets for inodes in seen if inodes):
         return None
     listed = ", ".join(str(pid) for pid in pids)
     return (

@@ -1,4 +1,4 @@
-"""What a decision of the ladder is as a case of a study: so that the record is one like any other."""
+"""Study cases for search decisions, so that a search produces an ordinary record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What is to be explained, as it was asked for."""
+    """Target, services and limits of one search, as requested."""
 
     origin: str  # http://127.0.0.1:8080
     tls: Tls | None
@@ -43,12 +43,12 @@ class Aim:
     timeout_ns: int
     bounds: Bounds
     seed: int
-    cautions: tuple[str, ...] = ()  # what was seen while it was asked for, and bears on the answer
+    cautions: tuple[str, ...] = ()  # warnings from preparation that affect the answer
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the first look decided: who is the load, who the probe, and how calmly users ask."""
+    """Outcome of the baseline step: load URLs, probe URL and think time."""
 
     load: tuple[Step, ...]
     probe: Step
@@ -59,11 +59,11 @@ class Chosen:
 
 
 def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Chosen:
-    """Return who is the load and who the probe.
+    """Return the load URLs, the probe URL and the think time.
 
     Args:
-        aim: What was asked for.
-        alone_s: Mean response time of each step in the first look, by name; none: no answer.
+        aim: The requested search.
+        alone_s: Mean response time of each step in the first look, by name; `None` without a response.
     """
     load, probe, is_load = aim.steps, aim.probe, False
     if probe is None and len(aim.steps) > 1:
@@ -72,8 +72,8 @@ def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Chosen:
     elif probe is None:
         probe = replace(aim.steps[0], name=f"{aim.steps[0].name} (probe)")
         is_load = True
-    known = [mean for step in load if (mean := alone_s.get(step.name)) is not None]
-    mean = sum(known) / len(known) if known else 0.0
+    means = [mean for step in load if (mean := alone_s.get(step.name)) is not None]
+    mean = sum(means) / len(means) if means else 0.0
     probe_s = alone_s.get(load[0].name if is_load else probe.name)
     return Chosen(load, probe, is_load, probe_s, mean, think_s(mean, aim.bounds.rate_cap_per_s))
 
