@@ -1,27 +1,29 @@
 """One lock lets one request through at a time.
 
-**Means.** Requests hold a lock, as the one writer of an embedded database or a hot row demands, and all
-others wait for it. Throughput is one over the time that it is held, however many ask.
+**Means.** Every request needs the same lock, for example the single writer of an embedded database or the
+lock of a hot row. One request holds it and the others wait. Throughput is at most 1 / (time the lock is held
+per request), however many users there are.
 
-**Needs.** A plateau; CPU to spare (computing and waiting for a core, at most 70 % of the cores, no thread
-full); gauges of a lock at the highest load: it is held nearly all the time by one (0.85 to 1.5 on average)
-and more than 0.5 wait on average. A database that tells its activity serves as well: who waits for a lock,
-and who is within a transaction. Half or more of those who wait, X (R - R1), do so here, or they
-fill the threads or the pool in front; else it is suspected.
+**Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
+thread is full. Gauges of a lock at the highest load that show a mean of 0.85 to 1.5 holders and of more than
+0.5 waiting requests; a database that reports its activity (sessions that wait for a lock, sessions within a
+transaction) serves as well. Half or more of all waiting requests, X (R - R1), wait for this lock, or they
+fill the threads or the pool in front of it; otherwise the finding is suspected.
 
-**Ruled out by.** A pool (two or more hold it). Threads that are full without waiting for it. A machine, a
-generator or a transfer that is the limit; refusals. Holders that wait in a further line behind it. A disk
-that the holder waits for would be the root: ruled out where hardly anything waits for storage (less than
-10 % of the time); else it stays open and the finding is at most probable.
+**Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
+generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.
+A disk that the holder waits for would be the root cause: it is excluded where the processes wait for storage
+less than 10 % of the time; otherwise it stays open and the finding is at most probable.
 
-**Thresholds.** 0.85 to 1.5 held: a lock that is free more often does not limit, and two holders are a pool.
-0.5 waiting: a line before a resource at nine tenths of its capacity holds more. 70 %: at that a CPU adds
-little waiting of its own. 10 % of the time: without its disk the lock would be held for so much less at most.
+**Thresholds.** 0.85 to 1.5 holders: a lock that is free more often is not the limit, and two holders are a
+pool. 0.5 waiting: more wait in front of a resource that is 90 % utilised. 70 %: up to there a CPU adds
+little waiting of its own. 10 % of the time: without the disk, the lock would be held for at most that much
+less.
 
-**Do.** Shorter transactions, several writes in one, one writer with a queue, an engine that locks rows or
-does not lock readers (WAL).
+**Do.** Shorten transactions, combine several writes into one, use one writer with a queue, or use an engine
+that locks rows or does not block readers (WAL).
 
-**Confirm.** A mix without writes scales where the mix with them does not.
+**Confirm.** A mix without writes scales; the mix with writes does not.
 """
 
 from __future__ import annotations

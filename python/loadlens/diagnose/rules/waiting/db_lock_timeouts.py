@@ -1,26 +1,26 @@
 """Waiting for a lock ends in errors.
 
-**Means.** Requests wait for a lock, such as the one writer that an embedded database allows, until their
-time-out ends the wait and the server answers with an error. More load means more of them.
+**Means.** Requests wait for a lock, such as that of the single writer of an embedded database, until a
+time-out ends the wait and the server answers with an error. The share of errors grows with load.
 
-**Needs.** Answers with a status of 500 or above, at least 0.1 % of the requests at the highest load, and
-at least twice the share of the lowest. Then at least one sign of a lock. The server's log says so. Or these
-answers pile up at one time (half of them within 10 % of their median), while gauges show a lock that is
-always held and more than 0.5 who wait for it. Without either, when that time is a time-out which people set
-(1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s, in all or above the successes), it is suspected.
+**Needs.** Answers with status 500 or above: at least 0.1 % of the requests at the highest load, and at least
+twice their share at the lowest load. In addition, one sign of a lock: the server's log names it; or half of
+these answers lie within 10 % of their median time, while gauges show a lock that is always held with more
+than 0.5 requests waiting. Without either sign the finding is suspected if that time is a common time-out
+setting (1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s), measured in full or as the excess over the successes.
 
-**Ruled out by.** The client's own time-out (these have no status). Errors that were there at the lowest
-load already. A pool of connections whose gauges show it full and waited for, unless those who hold its
-connections wait for the lock. Without gauges and without a log that names a lock a full pool with a
-time-out looks the same: that rival stays open.
+**Ruled out by.** The client's own time-out (such requests have no status). Errors that occur at the lowest
+load already. A connection pool whose gauges show it full with requests waiting, unless the holders of its
+connections wait for the lock. Without gauges, and without a log that names a lock, a full pool with a
+time-out looks the same: that alternative stays open.
 
-**Thresholds.** 0.1 %: below, single faults are as likely. Half within 10 %: times of queued requests spread
-by far more. Those of the gauges are `db.lock`'s and `db.pool`'s.
+**Thresholds.** 0.1 %: below it, isolated faults are as likely. Half within 10 %: response times of queued
+requests spread far more. The thresholds for gauges are those of `db.lock` and `db.pool`.
 
-**Do.** One writer with a queue, shorter transactions, retries with a pause, a lock time-out below the
-deadline of the request.
+**Do.** Use one writer with a queue, shorten transactions, retry after a pause, and set the lock time-out
+below the deadline of the request.
 
-**Confirm.** Twice the lock time-out: the errors come later by as much. One writer: they vanish.
+**Confirm.** Double the lock time-out: the errors come later by the same amount. Use one writer: they vanish.
 """
 
 from __future__ import annotations

@@ -1,27 +1,28 @@
 """A pool has too few connections: requests wait for one.
 
-**Means.** Each request needs a connection for a while, there are W, and all are taken. Throughput is W over
-the time that one is held.
+**Means.** Each request needs a connection for part of its time. The pool has W connections and all are in
+use. Throughput is W / (time a connection is held per request).
 
-**Needs.** A plateau; CPU to spare (computing and waiting for a core, at most 70 % of the cores, no thread
-full); gauges of a pool at the highest load: nine tenths of its places are taken and more than 0.5 requests
-wait on average. How many places there are a gauge says, or else the number taken, when it stays the same
-(within 5 %) over the last two levels. Half or more of those who wait, X (R - R1), do so here, or
-they fill the threads in front; else it is suspected.
+**Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
+thread is full. Gauges of a pool at the highest load that show 90 % of the connections in use and a mean of
+more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that stays
+within 5 % over the last two levels. Half or more of all waiting requests, X (R - R1), wait for this pool, or
+they fill the threads in front of it; otherwise the finding is suspected.
 
-**Ruled out by.** A lock or another pool at which all its holders are (then that is the cause). Threads that
-are full without waiting for it. A machine, a generator or a transfer that is the limit; refusals. What lies
-behind the pool being slow itself: then a connection is held for longer than a whole request takes alone.
+**Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
+cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
+Refusals. A slow service behind the pool: a connection is then held for longer than a whole request takes
+without other load.
 
-**Thresholds.** Nine tenths: readings fall between a return and the next loan now and then. 0.5 waiting: a
-line before a resource at nine tenths of its capacity holds more. 1.2 times the time alone: noise of two
-means of few seconds; from twice on it rules the pool out. A pool of one stands here too, as more connections
-would help it.
+**Thresholds.** 90 % in use: a reading sometimes falls between a return and the next use. 0.5 waiting: more
+wait in front of a resource that is 90 % utilised. 1.2 times the time without other load: up to there it may
+be noise, as both are means of a few seconds; from twice that time on, the pool is ruled out. A pool with one
+connection belongs here too, because more connections would help.
 
-**Do.** W = throughput that is wanted x time that a connection is held, up to what the database serves well;
-or hold connections for less.
+**Do.** Set W = wanted throughput x time a connection is held, up to what the database serves well; or hold
+each connection for less time.
 
-**Confirm.** Twice the connections: twice the throughput, until the next limit.
+**Confirm.** Double the connections: throughput doubles, until the next limit.
 """
 
 from __future__ import annotations

@@ -1,26 +1,27 @@
-"""Requests wait in a line behind the service, and no gauge says whose.
+"""Requests wait in a queue behind the service, and no gauge shows which.
 
-**Means.** Only so many requests at once get past something that cheap requests do not need: a lock, a pool
-of connections, a limiter that delays, another service. From outside these look the same; how many pass at
-once does not set them apart either.
+**Means.** Only a limited number of requests at once pass something that cheap requests do not need: a lock,
+a connection pool, a limiter that delays, or another service. From outside these look the same, and the
+number that pass at once does not distinguish them either.
 
-**Needs.** A plateau; CPU to spare (computing and waiting for a core, at most 70 % of the cores, no thread
-full; without processes: the whole machine uses less than one core besides the generator); a probe that waits
-less than 0.2 of what the load waits, at the lowest level of the plateau where both can be compared; at most
-one probe in five held up.
+**Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
+thread is full; if no processes are watched, the machine uses less than one core apart from the generator. At
+the lowest plateau level where both can be compared, a cheap probe waits less than 0.2 of the time that the
+load waits, and at most one probe in five is delayed.
 
-**Ruled out by.** A lock or a pool that its gauges name (`db.lock`, `db.pool`), full threads
-(`threads.pool-limit`): then that is the finding. A machine or a generator that is the limit. Requests that
-are refused fast: who is turned away does not wait. Answers whose bytes take most of the time; where these
-were not timed, large answers (16 KiB) leave it suspected.
+**Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads
+(`threads.pool-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals:
+refused requests do not wait. Responses whose transfer takes most of the time; where transfer was not timed,
+large responses (16 KiB) leave the finding suspected.
 
-**Thresholds.** 0.2: probes waited 0.00 of what the load waited for a lock, 0.09 where cores were shared
-fairly, 1 behind full threads. One in five: a core that is shared fairly held up four in ten, a lock none.
-The lowest level, because threads that fill up in front of the line make probes wait from some level on.
+**Thresholds.** 0.2: measured ratios were 0.00 for a lock, 0.09 for fairly shared cores and 1 for full
+threads. One in five: fairly shared cores delayed four probes in ten, a lock none. The lowest level: threads
+that fill up in front of the queue make probes wait too, from some level on.
 
-**Do.** Read the gauges of what the service asks: who holds and who waits decides.
+**Do.** Read the gauges of the systems that the service calls: their holders and waiting requests show the
+cause.
 
-**Confirm.** The same load without what is asked behind: throughput grows with users again.
+**Confirm.** Apply the same load without the calls to those systems: throughput grows with users again.
 """
 
 from __future__ import annotations

@@ -1,29 +1,29 @@
-"""Much of the time passes before the handler starts.
+"""Much of the response time passes before the handler starts.
 
-**Means.** What the service measures of a request is a part of what its client waits: the rest is
-spent in a line before the handler, where no log of the service shows it.
+**Means.** The service measures only part of the time that its client waits. The rest is spent in a queue
+before the handler, where no log of the service shows it.
 
-**Needs.** The mean time inside the handler at the highest load, from the service's log or its own counters
-of requests' times; at least 44 % of the client's mean response time lies outside it; at the lowest load
-that part was smaller by as much (44 % of the response time at the highest load), and by a millisecond or
-more; and fewer than 70 % of the
-requests in flight are inside, as a gauge says, or else the number inside (throughput x time inside) stays
-the same within 15 % over the last two levels. CPU to spare: at most 70 % of the cores, no thread full.
+**Needs.** The mean time inside the handler at the highest load, from the service's log or its own request
+metrics. At least 44 % of the client's mean response time lies outside the handler. At the lowest load the
+time outside was shorter by at least 44 % of the response time at the highest load, and by at least 1 ms.
+Fewer than 70 % of the requests in flight are inside the handler according to a gauge; or the number inside
+(throughput x time inside) stays within 15 % over the last two levels. CPU to spare: at most 70 % of the
+cores in use, and no thread full.
 
-**Ruled out by.** Requests that wait for a core or behind a thread that computes. The way there and back,
-which takes as long without load; answers whose bytes take most of the time; connections that are opened for
-each request, as accepting them may be the wait: it is another where clients wait to ask for connections again
-for half of the time outside (accept.drops). The generator being late, or the machine full.
+**Ruled out by.** Requests that wait for a core or behind a thread that computes. Network time, which is as
+long without load. Responses whose transfer takes most of the time. Connections that are opened for each
+request, as the wait may be for their acceptance; it is that if half of the time outside is spent retrying a
+connection (`accept.drops`). A late generator, or a full machine.
 
-**Thresholds.** 44 %: 1 - 1 / 1.8, what waits at 1.8 times the knee, from where on a plateau counts; half
-would miss a line of just as many as are served. A millisecond: below, the way to a busy processor and back
-takes as much. 70 % inside: a gauge that is read between two requests is a little off. 15 %: two means of few
-seconds. Half of the time outside: what it mostly is.
+**Thresholds.** 44 % is 1 - 1 / 1.8, the waiting share at 1.8 times the knee, from where a plateau counts; a
+threshold of one half would miss a queue as long as the number being served. 1 ms: the way to a busy
+processor and back takes up to as much. 70 % inside: a gauge that is read between two requests is slightly
+off. 15 %: two means of a few seconds vary as much. Half of the time outside: then it is the main part.
 
-**Do.** As for full threads: size them by Little's law, with a bounded queue and short time-outs before
-them. Measure response times where clients are, too.
+**Do.** Treat it like full threads: size them by Little's law, with a bounded queue and short time-outs in
+front of them. Measure response times at the clients, too.
 
-**Confirm.** As many users as are inside: the gap closes.
+**Confirm.** Run with as many users as there are requests inside the handler: the gap closes.
 """
 
 from __future__ import annotations

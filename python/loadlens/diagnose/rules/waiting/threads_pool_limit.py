@@ -1,30 +1,34 @@
-"""Only so many requests are worked on at once: all threads are taken, and everything waits for one.
+"""All threads are busy, and every request waits for one.
 
-**Means.** A request holds a thread from its beginning to its end, also while it only waits. There are W of
-them; whoever comes when all are taken waits before the handler, however cheap. Throughput is W over the
-time of a request.
+**Means.** A request holds a thread from its beginning to its end, even while it only waits. There are W
+threads; when all are busy, a new request waits before the handler, however cheap it is. Throughput is
+W / (time a request holds its thread).
 
-**Needs.** A plateau; CPU to spare (computing and waiting for a core, at most 70 % of the cores, no thread
-full); a cheap probe that waits at least half of what the load waits, at the lowest and at the highest level
-of the plateau where both can be compared. Then the threads: a gauge that says nine tenths of them are busy,
-W being within 20 % of throughput x time alone (or within its interval); or else the threads of the
-processes, which no longer grow with the users and are at least as many as are at work at once; besides, they
-were fewer at the lowest load, or throughput x time alone is a whole number within 10 % (or within its
-interval): a limiter that delays everything lets through any number. With neither it is suspected.
+**Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
+thread is full. A cheap probe waits at least half of the time that the load waits, at both the lowest and the
+highest plateau level where the two can be compared. In addition, one of these signs of a full thread pool;
+with neither, the finding is suspected:
 
-**Ruled out by.** A lock or a pool with a line before it: those who wait there hold the threads. An event
-loop or cores that compute. More at work at once than there are threads: then something else admits. A
-machine, a generator or a transfer that is the limit; refusals.
+- A gauge shows 90 % of the threads busy, and their number W is within 20 % of throughput x unloaded response
+  time (or within its interval).
+- The number of threads in the processes no longer grows with users and is at least the number of requests
+  being worked on; and either there were fewer threads at the lowest load, or throughput x unloaded response
+  time is a whole number within 10 % (or within its interval). A limiter that delays everything could admit
+  any number.
 
-**Thresholds.** Half: probes waited as long as the load behind full threads (1.0 to 1.24), 0.09 of it where
-cores were shared, not at all for a lock behind. Nine tenths: readings fall between two requests now and
-then. Growing: a quarter of a thread for each further user. Half of the threads and ten more may have other
-work; where still more stand idle they may wait for something behind.
+**Ruled out by.** A lock or pool with requests waiting for it: these requests hold the threads. A busy event
+loop or full cores. More requests being worked on than there are threads: something else then limits
+admission. A machine, generator or transfer that is the limit. Refusals.
 
-**Do.** W = throughput that is wanted x time of a request, up to what lies behind; a bounded queue with a
-short time-out before them.
+**Thresholds.** Half: behind full threads probes waited 1.0 to 1.24 times as long as the load, behind shared
+cores 0.09 times, and not at all for a lock behind the service. 90 %: a reading sometimes falls between two
+requests. Growth: a quarter of a thread per additional user. Up to half of the threads, plus ten, may have
+other work; if more are idle, they may wait for something behind the service.
 
-**Confirm.** Twice the threads: twice the throughput, or the next limit.
+**Do.** Set W = wanted throughput x time of a request, up to what the systems behind it can serve; put a
+bounded queue with a short time-out in front.
+
+**Confirm.** Double the threads: throughput doubles, or reaches the next limit.
 """
 
 from __future__ import annotations
