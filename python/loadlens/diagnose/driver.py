@@ -134,8 +134,6 @@ def finding_of(rule: str, claim: Claim) -> Finding | None:
 
 # --- which finding speaks, and why none does ---------------------------------------------------------------
 
-Pair = tuple[O, Finding]
-
 
 def first(pairs: Sequence[tuple[O, Finding]]) -> Finding:
     """The finding of the most telling observation."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.curve import generator_in_time
@@ -21,8 +20,6 @@ from loadlens.present.numbers import percent
 
 STATEMENT_LENGTH = 90
 LABEL_LENGTH = 24
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +121,6 @@ def against(rivals: Sequence[Counter]) -> Counter | None:
 
 
 # --- what a rule answers ----------------------------------------------------------------------------------
-
-
-def parted(looked: Iterable[T | str]) -> tuple[list[T], list[str]]:
-    """What could be looked at, and for the rest why not."""
-    looks: list[T] = []
-    lacks: list[str] = []
-    for one in looked:
-        if isinstance(one, str):
-            lacks.append(one)
-        else:
-            looks.append(one)
-    return looks, lacks
 
 
 def first(findings: Iterable[Finding | None]) -> Finding | None:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from loadlens.diagnose import grading
+from loadlens.diagnose import driver, grading
 from loadlens.measure import figures
 from loadlens.model.finding import Counter, Finding, Grade, NotMeasured
 from loadlens.present import load_text
@@ -110,7 +110,9 @@ def test_a_rival_that_is_left_open_takes_nothing_away(ruled_out: bool | None, le
 
 
 def test_what_could_not_be_looked_at_says_why() -> None:
-    assert grading.parted([1, "no probe", 2, "no level"]) == ([1, 2], ["no probe", "no level"])
+    assert driver.all_seen([1, "no probe", 2, "no level"]) == [1, 2]
+    assert driver.all_seen(["no probe", "no level"]) == driver.Lacking("no probe")
+    assert driver.all_seen([]) == driver.Lacking("no load curve")
 
 
 @pytest.mark.parametrize(
